@@ -1,0 +1,1 @@
+"""Corpora, generators and batching."""

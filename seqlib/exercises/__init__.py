@@ -1,0 +1,1 @@
+"""What is graded: one declarative record per task."""

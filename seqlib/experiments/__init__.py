@@ -1,0 +1,1 @@
+"""Scripts that compute the long results of the book; committed result files."""

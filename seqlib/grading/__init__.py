@@ -1,0 +1,1 @@
+"""Grading of submissions: sandbox, notebook repair, nbgrader plug-ins, batch and reports."""

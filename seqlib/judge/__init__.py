@@ -1,0 +1,1 @@
+"""Judging of answers: criteria, comparison, diagnosis and ``check``."""

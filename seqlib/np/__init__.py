@@ -1,0 +1,6 @@
+"""NumPy references: pure functions, each with its ``*_backward``.
+
+``f_backward(dy, *args, **options)`` takes the gradient of the loss with respect to the output
+of ``f`` (a tuple if there are several outputs), then exactly the arguments of ``f``, and
+returns one gradient per positional floating-point argument, in order.
+"""
