@@ -1,1 +1,41 @@
-"""What is graded: one declarative record per task."""
+"""What is graded: one declarative record per task, one module per assignment."""
+
+from importlib import import_module
+
+__all__ = ["ASSIGNMENTS", "get_assignment", "get_task"]
+
+# In the course's order. A name is added with its module.
+ASSIGNMENTS = ("attention",)
+
+
+def get_assignment(name):
+    """Return the record of an assignment.
+
+    Parameters
+    ----------
+    name : str
+        ``"attention"``.
+
+    Returns
+    -------
+    seqlib.exercises.record.Assignment
+        Its tasks, written questions and grants.
+
+    Raises
+    ------
+    ValueError
+        If there is no such assignment.
+    """
+    if name not in ASSIGNMENTS:
+        raise ValueError(f"assignment must be one of {', '.join(ASSIGNMENTS)}, got {name!r}")
+    return import_module(f"seqlib.exercises.{name}").ASSIGNMENT
+
+
+def get_task(task_id):
+    """Return the record of a task, ``"attention.split_heads"``."""
+    assignment, _, _ = task_id.partition(".")
+    for task in get_assignment(assignment).tasks:
+        if task.id == task_id:
+            return task
+    known = ", ".join(task.id for task in get_assignment(assignment).tasks)
+    raise ValueError(f"task must be one of {known}, got {task_id!r}")
