@@ -26,6 +26,13 @@ def check_shape(name, array, expected, *, fix=None):
         raise ValueError(f"{name} must have shape {_show(expected)}, got {got}{_then(fix)}")
 
 
+def check_not_empty(name, array, axis):
+    """Raise ``ValueError`` if ``array`` has size 0 along ``axis``."""
+    shape = shape_of(name, array)
+    if shape[axis] == 0:
+        raise ValueError(f"{name} must have an entry along axis {axis}, got shape {shape}")
+
+
 def check_divisible(name, value, divisor_name, divisor, *, fix=None):
     """Raise ``ValueError`` unless the integer ``divisor`` divides ``value``.
 
@@ -66,6 +73,12 @@ def check_integers(name, array, *, low=None, high=None, fix=None):
         if bound is not None and bool(outside(array).any()):
             value = array[outside(array)].flatten()[0].item()
             raise ValueError(f"{name} must {rule} everywhere, got {value}{_then(fix)}")
+
+
+def check_ids(name, ids, V):
+    """Raise ``ValueError`` unless ``ids`` holds integers in ``[0, V)``, as token ids do."""
+    fix = f"the vocabulary has {V} entries, numbered from 0 to {V - 1}"
+    check_integers(name, ids, low=0, high=V, fix=fix)
 
 
 def shape_of(name, array):
