@@ -1,0 +1,99 @@
+"""An execution cache that a changed library empties, filled by several kernels at once.
+
+The cache of MyST-NB recognises a page by its cells alone: after a change in ``seqlib`` it
+would show the outputs of the old library. Here its folder carries a hash of all that a cell
+can depend on besides the page. The hash is also a setting of the Sphinx environment, so that
+a change makes Sphinx read the pages again.
+"""
+
+import hashlib
+import os
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from jupyter_cache.executors.utils import single_nb_execution
+from myst_nb.core.read import create_nb_reader
+from sphinx.util import logging
+
+from course_book import data
+
+LOGGER = logging.getLogger(__name__)
+WATCHED = ("seqlib", "book/data", "requirements.txt", "constraints.txt", "pyproject.toml")
+KEPT = 3  # caches of earlier states, so that switching back and forth stays quick
+
+
+def state_hash(root=data.ROOT):
+    """Return a hash of the library, the data, the requirements and the Python version."""
+    digest = hashlib.sha256(sys.version.encode())
+    for name in WATCHED:
+        path = root / name
+        for file in sorted(path.rglob("*") if path.is_dir() else [path]):
+            if file.is_file() and "__pycache__" not in file.parts:
+                content = hashlib.sha256(file.read_bytes()).hexdigest()
+                digest.update(f"{file.relative_to(root).as_posix()} {content}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _name_cache(app, config):
+    config.course_state = state_hash()
+    folder = Path(app.outdir).parent / ".execution_cache"
+    config.nb_execution_cache_path = str(folder / config.course_state)
+    (folder / config.course_state).mkdir(parents=True, exist_ok=True)
+    os.utime(folder / config.course_state)
+    for old in sorted(folder.iterdir(), key=lambda p: p.stat().st_mtime)[:-KEPT]:
+        shutil.rmtree(old)
+
+
+def _execute_missing(app, env, docnames):
+    """Execute the pages that are not in the cache; MyST-NB then finds each of them there.
+
+    A page that fails is left to MyST-NB, which runs it again and reports the error.
+    """
+    if app.config.nb_execution_mode != "cache":
+        return
+    cache = get_cache(env.mystnb_config.execution_cache_path)
+    missing = []
+    for name in docnames:
+        path = env.doc2path(name)
+        text = Path(path).read_text(encoding="utf-8")
+        reader = create_nb_reader(path, env.myst_config, env.mystnb_config, text)
+        if reader is None:
+            continue
+        notebook = reader.read(text)
+        if not any(cell.cell_type == "code" for cell in notebook.cells):
+            continue
+        try:
+            cache.match_cache_notebook(notebook)
+        except KeyError:
+            missing.append((path, notebook))
+    if not missing:
+        return
+    LOGGER.info("executing %d pages, %d at a time", len(missing), os.cpu_count() or 1)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [(path, nb, pool.submit(_execute, path, nb, env)) for path, nb in missing]
+        for path, notebook, job in jobs:
+            result = job.result()
+            LOGGER.info("executed %s in %.1f s", Path(path).name, result.time)
+            if result.err is None:
+                bundle = CacheBundleIn(notebook, path, data={"execution_seconds": result.time})
+                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+
+
+def _execute(path, notebook, env):
+    return single_nb_execution(
+        notebook,
+        cwd=str(Path(path).parent),
+        timeout=env.mystnb_config.execution_timeout,
+        allow_errors=False,
+    )
+
+
+def setup(app):
+    """Name the cache before MyST-NB reads the setting, and fill it before pages are read."""
+    app.add_config_value("course_state", "", "env")
+    app.connect("config-inited", _name_cache, priority=100)
+    app.connect("env-before-read-docs", _execute_missing)
