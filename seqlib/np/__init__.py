@@ -4,3 +4,7 @@
 of ``f`` (a tuple if there are several outputs), then exactly the arguments of ``f``, and
 returns one gradient per positional floating-point argument, in order.
 """
+
+from seqlib.np.norm import *
+from seqlib.np.positions import *
+from seqlib.np.tokens import *
