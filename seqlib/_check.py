@@ -81,6 +81,56 @@ def check_ids(name, ids, V):
     check_integers(name, ids, low=0, high=V, fix=fix)
 
 
+def check_boolean(name, array, meaning):
+    """Raise ``ValueError`` unless ``array`` is boolean; ``meaning`` says what True means."""
+    shape_of(name, array)
+    if dtype_name(array) != "bool":
+        raise ValueError(
+            f"{name} must be boolean ({meaning}), got dtype {dtype_name(array)}; "
+            f"compare first, as in {name} == 1"
+        )
+
+
+def check_mask(mask, scores_shape):
+    """Raise ``ValueError`` unless ``mask`` can be an attention mask for scores of this shape.
+
+    What is refused would run without an error somewhere and mean something else.
+    """
+    shape, dtype = shape_of("mask", mask), dtype_name(mask)
+    scores_shape = tuple(scores_shape)
+    either = "use mask != 0 if 1 means may attend, mask == 0 if 1 means blocked"
+    if dtype != "bool" and "float" not in dtype:
+        _refuse_mask("be boolean or float", f"dtype {dtype}", either)
+    # Zip from the last axis: a mask with more axes than the scores would add axes to them.
+    pairs = zip(reversed(shape), reversed(scores_shape), strict=False)
+    if len(shape) > len(scores_shape) or any(m not in (1, size) for m, size in pairs):
+        _refuse_mask(
+            f"broadcast to the shape of the scores {scores_shape}",
+            f"shape {shape}",
+            "its last two axes are queries and keys; padding_mask gives (B, 1, 1, S)",
+        )
+    if dtype == "bool":
+        return
+    if bool((mask != mask).any()):
+        _refuse_mask("hold no NaN", "nan", "0 * -inf is nan: use to_additive, not a product")
+    if bool((mask == float("inf")).any()):
+        _refuse_mask("hold no +inf", "inf", "-inf blocks a key")
+    one, blocked = mask == 1, mask == -float("inf")
+    if bool(one.any()) and bool((one | blocked | (mask == 0)).all()):
+        if bool(blocked.any()):
+            either = "convert a boolean mask with to_additive before adding it to a float mask"
+        names = (("-inf", blocked), ("0", mask == 0), ("1", one))
+        found = ", ".join(name for name, where in names if bool(where.any()))
+        _refuse_mask("not be float with ones among 0 and -inf", f"the values {found}", either)
+
+
+def _refuse_mask(rule, got, fix):
+    raise ValueError(
+        f"mask must {rule}, got {got}; {fix} (a boolean mask is True where a query may attend; "
+        "a float mask is added to the scores: 0 = may attend, -inf = blocked)"
+    )
+
+
 def shape_of(name, array):
     """Return ``array.shape`` as a tuple; a list or a number is a ``ValueError``."""
     if not hasattr(array, "shape"):

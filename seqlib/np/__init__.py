@@ -5,6 +5,10 @@ of ``f`` (a tuple if there are several outputs), then exactly the arguments of `
 returns one gradient per positional floating-point argument, in order.
 """
 
+from seqlib.np.activation import *
+from seqlib.np.attention import *
+from seqlib.np.masks import *
+from seqlib.np.multihead import *
 from seqlib.np.norm import *
 from seqlib.np.positions import *
 from seqlib.np.tokens import *

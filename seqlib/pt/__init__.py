@@ -1,5 +1,9 @@
 """PyTorch twins: the functions of ``seqlib.np`` and the modules that own their parameters."""
 
+from seqlib.pt.activation import *
+from seqlib.pt.attention import *
+from seqlib.pt.masks import *
+from seqlib.pt.multihead import *
 from seqlib.pt.norm import *
 from seqlib.pt.positions import *
 from seqlib.pt.tokens import *

@@ -1,0 +1,416 @@
+"""Elementwise functions, the linear map and softmax, each with its hand-written gradient.
+
+No function here warns or overflows for finite inputs, however large.
+"""
+
+import math
+
+import numpy as np
+
+from seqlib._check import check_choice, check_not_empty, check_shape
+
+__all__ = [
+    "gelu",
+    "gelu_backward",
+    "linear",
+    "linear_backward",
+    "log_softmax",
+    "log_softmax_backward",
+    "relu",
+    "relu_backward",
+    "sigmoid",
+    "sigmoid_backward",
+    "silu",
+    "silu_backward",
+    "softmax",
+    "softmax_backward",
+]
+
+
+def linear(x, weight, bias=None):
+    r"""Linear map of the last axis, with the weight stored as PyTorch stores it.
+
+    .. math:: y = x W^\top + b
+
+    The lecture notes write ``Q = X W`` with ``W`` of shape ``(D, F)``: pass ``W.T``.
+
+    Parameters
+    ----------
+    x : ndarray of shape (..., D)
+        Inputs.
+    weight : ndarray of shape (F, D)
+        One row of weights per output feature.
+    bias : ndarray of shape (F,), optional
+        Added to every output.
+
+    Returns
+    -------
+    ndarray of shape (..., F)
+        Outputs.
+
+    Raises
+    ------
+    ValueError
+        If ``weight`` or ``bias`` does not fit.
+    """
+    check_shape("x", x, ("...", "D"))
+    check_shape("weight", weight, ("F", x.shape[-1]), fix="weight is (outputs, inputs)")
+    y = x @ weight.T
+    if bias is None:
+        return y
+    check_shape("bias", bias, weight.shape[:1])
+    return y + bias
+
+
+def linear_backward(dy, x, weight, bias=None):
+    """Vector-Jacobian product of :func:`linear`.
+
+    Parameters
+    ----------
+    dy : ndarray of shape (..., F)
+        Gradient of the loss with respect to the output.
+    x, weight, bias
+        The arguments of the forward call.
+
+    Returns
+    -------
+    dx : ndarray of shape (..., D)
+        Gradient with respect to ``x``.
+    dweight : ndarray of shape (F, D)
+        Gradient with respect to ``weight``.
+    dbias : ndarray of shape (F,)
+        Gradient with respect to ``bias``; None if there is none.
+    """
+    rows_x = x.reshape(-1, x.shape[-1])  # (rows, D)
+    rows_dy = dy.reshape(-1, dy.shape[-1])  # (rows, F)
+    # Every row used the same weight and bias, so their gradients are sums over rows.
+    dbias = None if bias is None else rows_dy.sum(axis=0)
+    return dy @ weight, rows_dy.T @ rows_x, dbias
+
+
+def sigmoid(x):
+    r"""Logistic function, applied to each entry.
+
+    .. math:: \sigma(x) = \frac{1}{1 + e^{-x}}
+
+    For negative ``x`` both sides of the fraction are multiplied by ``exp(x)``, so that no
+    exponential exceeds 1: ``sigmoid(-1000)`` is 0 without an overflow.
+
+    Parameters
+    ----------
+    x : ndarray of shape (...)
+        Inputs.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Values between 0 and 1.
+    """
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, e) / (1 + e)
+
+
+def sigmoid_backward(dy, x):
+    """Vector-Jacobian product of :func:`sigmoid`.
+
+    Parameters
+    ----------
+    dy : ndarray of shape (...)
+        Gradient of the loss with respect to the output.
+    x
+        The argument of the forward call.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Gradient with respect to ``x``.
+    """
+    y = sigmoid(x)
+    return dy * y * (1 - y)
+
+
+def relu(x):
+    r"""Rectified linear unit, applied to each entry.
+
+    .. math:: \mathrm{relu}(x) = \max(x, 0)
+
+    Parameters
+    ----------
+    x : ndarray of shape (...)
+        Inputs.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        ``x`` where it is positive, 0 elsewhere.
+    """
+    return np.maximum(x, 0)
+
+
+def relu_backward(dy, x):
+    """Vector-Jacobian product of :func:`relu`; the slope at 0 is taken as 0.
+
+    Parameters
+    ----------
+    dy : ndarray of shape (...)
+        Gradient of the loss with respect to the output.
+    x
+        The argument of the forward call.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Gradient with respect to ``x``.
+    """
+    return np.where(x > 0, dy, 0)
+
+
+def silu(x):
+    r"""Sigmoid-weighted linear unit, applied to each entry.
+
+    .. math:: \mathrm{silu}(x) = x \, \sigma(x)
+
+    Parameters
+    ----------
+    x : ndarray of shape (...)
+        Inputs.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Outputs.
+
+    References
+    ----------
+    Elfwing, Uchibe and Doya (2018), "Sigmoid-weighted linear units for neural network
+    function approximation in reinforcement learning", equation (5), arXiv:1702.03118.
+    """
+    return x * sigmoid(x)
+
+
+def silu_backward(dy, x):
+    """Vector-Jacobian product of :func:`silu`.
+
+    Parameters
+    ----------
+    dy : ndarray of shape (...)
+        Gradient of the loss with respect to the output.
+    x
+        The argument of the forward call.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Gradient with respect to ``x``.
+    """
+    s = sigmoid(x)
+    return dy * (s + x * s * (1 - s))
+
+
+def gelu(x, *, approximate="none"):
+    r"""Gaussian error linear unit, applied to each entry.
+
+    .. math::
+
+        \mathrm{gelu}(x) &= x \, \Phi(x)
+            = \frac{x}{2} \left(1 + \mathrm{erf}(x / \sqrt{2})\right) \\
+        \mathrm{gelu_{tanh}}(x) &= \frac{x}{2}
+            \left(1 + \tanh\left(\sqrt{2 / \pi} \, (x + 0.044715 \, x^3)\right)\right)
+
+    Parameters
+    ----------
+    x : ndarray of shape (...)
+        Inputs.
+    approximate : {"none", "tanh"}, default="none"
+        The first formula or the second; they differ by less than 5e-4.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Outputs.
+
+    Raises
+    ------
+    ValueError
+        If ``approximate`` is neither of the two.
+
+    References
+    ----------
+    Hendrycks and Gimpel (2016), "Gaussian Error Linear Units (GELUs)", Section 2,
+    arXiv:1606.08415.
+    """
+    check_choice("approximate", approximate, ("none", "tanh"))
+    if approximate == "tanh":
+        return x * (1 + np.tanh(_gelu_inner(x))) / 2
+    return x * _normal_cdf(x)
+
+
+def gelu_backward(dy, x, *, approximate="none"):
+    """Vector-Jacobian product of :func:`gelu`.
+
+    Parameters
+    ----------
+    dy : ndarray of shape (...)
+        Gradient of the loss with respect to the output.
+    x, approximate
+        The arguments of the forward call.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Gradient with respect to ``x``.
+    """
+    # Beyond 20 every term below is constant, and a square or cube could overflow.
+    x = np.clip(x, -20, 20)
+    if approximate == "tanh":
+        t = np.tanh(_gelu_inner(x))
+        dinner = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x**2)
+        return dy * ((1 + t) / 2 + x * (1 - t**2) * dinner / 2)
+    density = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+    return dy * (_normal_cdf(x) + x * density)
+
+
+def _gelu_inner(x):
+    x = np.clip(x, -20, 20)  # tanh is 1 beyond, and the cube could overflow
+    return math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+
+
+def _normal_cdf(x):
+    return ((1 + _erf(x / math.sqrt(2))) / 2).astype(x.dtype)
+
+
+def _erf(z):
+    r"""Error function in float64, by a series whose terms all have the sign of z.
+
+    .. math:: \mathrm{erf}(z) = \frac{2}{\sqrt{\pi}} e^{-z^2} z \left(1 + \frac{2 z^2}{3}
+        \left(1 + \frac{2 z^2}{5} \left(1 + \dots \right) \right) \right)
+
+    Nothing cancels, so the only errors are those of rounding.
+    """
+    z = np.clip(z, -6, 6).astype(np.float64)  # erf(6) is 1 - 2e-17
+    square = z**2
+    terms = int(20 + 3 * np.fmax.reduce(square, axis=None, initial=0))  # enough for 1e-15
+    total = np.ones_like(z)
+    for n in range(terms, 0, -1):
+        total = 1 + 2 * square / (2 * n + 1) * total
+    return 2 / math.sqrt(math.pi) * np.exp(-square) * z * total
+
+
+def softmax(x, *, axis=-1):
+    r"""Softmax along one axis: non-negative numbers that sum to 1.
+
+    .. math:: y_i = \frac{\exp(x_i)}{\sum_j \exp(x_j)}
+        = \frac{\exp(x_i - m)}{\sum_j \exp(x_j - m)}, \qquad m = \max_j x_j
+
+    The second form is the one computed: no exponential in it exceeds 1.
+
+    An entry of -inf gives exactly 0. A slice of nothing but -inf gives zeros, not 0/0 (in
+    attention: a query with no key to attend to), and a gradient of zeros.
+
+    Parameters
+    ----------
+    x : ndarray of shape (..., S)
+        Scores, below +inf.
+    axis : int, default=-1
+        Axis along which the result sums to 1.
+
+    Returns
+    -------
+    ndarray of shape (..., S)
+        Weights.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has no entry along ``axis``.
+
+    References
+    ----------
+    Lecture notes, equations (6) and (7).
+    """
+    e = np.exp(_shift(x, axis))
+    return e / _total(e, axis)
+
+
+def softmax_backward(dy, x, *, axis=-1):
+    r"""Vector-Jacobian product of :func:`softmax`.
+
+    .. math:: dx_i = y_i \Bigl(dy_i - \sum_j dy_j \, y_j\Bigr)
+
+    Parameters
+    ----------
+    dy : ndarray of shape (..., S)
+        Gradient of the loss with respect to the output.
+    x, axis
+        The arguments of the forward call.
+
+    Returns
+    -------
+    ndarray of shape (..., S)
+        Gradient with respect to ``x``.
+    """
+    y = softmax(x, axis=axis)
+    return y * (dy - (dy * y).sum(axis=axis, keepdims=True))
+
+
+def log_softmax(x, *, axis=-1):
+    r"""Logarithm of :func:`softmax`, computed without taking the logarithm of a tiny number.
+
+    .. math:: y_i = x_i - m - \log \sum_j \exp(x_j - m), \qquad m = \max_j x_j
+
+    An entry of -inf gives -inf.
+
+    Parameters
+    ----------
+    x : ndarray of shape (..., V)
+        Scores, below +inf.
+    axis : int, default=-1
+        Axis along which the exponentials of the result sum to 1.
+
+    Returns
+    -------
+    ndarray of shape (..., V)
+        Logarithms of the weights.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has no entry along ``axis``.
+    """
+    shifted = _shift(x, axis)
+    return shifted - np.log(_total(np.exp(shifted), axis))
+
+
+def log_softmax_backward(dy, x, *, axis=-1):
+    r"""Vector-Jacobian product of :func:`log_softmax`.
+
+    .. math:: dx_i = dy_i - \mathrm{softmax}(x)_i \sum_j dy_j
+
+    Parameters
+    ----------
+    dy : ndarray of shape (..., V)
+        Gradient of the loss with respect to the output.
+    x, axis
+        The arguments of the forward call.
+
+    Returns
+    -------
+    ndarray of shape (..., V)
+        Gradient with respect to ``x``.
+    """
+    return dy - softmax(x, axis=axis) * dy.sum(axis=axis, keepdims=True)
+
+
+def _shift(x, axis):
+    """Subtract the largest entry of each slice; a slice of -inf stays as it is."""
+    check_not_empty("x", x, axis)
+    peak = x.max(axis=axis, keepdims=True)
+    peak = np.where(peak == -np.inf, 0, peak)  # -inf - -inf would be NaN
+    with np.errstate(over="ignore"):  # a gap beyond the largest float becomes -inf: exp gives 0
+        return x - peak
+
+
+def _total(e, axis):
+    """Sum each slice; at least 1, except for a slice of zeros, where 1 stands in for 0."""
+    total = e.sum(axis=axis, keepdims=True)
+    return np.where(total == 0, 1, total)
