@@ -51,13 +51,14 @@ def check_backward(
     """
     args, kwargs = list(args), kwargs or {}
     _require_float64(args)
-    before = [_copy(arg) for arg in args]
+    args_before = _copy(args)
     outputs = forward(*args, **kwargs)
     dy = _map(lambda y: rng.standard_normal(np.shape(y)), outputs)
+    dy_before = _copy(dy)
     grads = backward(dy, *args, **kwargs)
     grads = list(grads) if isinstance(grads, tuple) else [grads]
-    for arg, copy in zip(args, before, strict=True):
-        _require(_same(arg, copy), "forward and backward must not modify their arguments")
+    _require(_same(args, args_before), "forward and backward must not modify the arguments")
+    _require(_same(dy, dy_before), "backward must not modify dy")
 
     def projected(i, key, value):
         """Return <dy, f> with one array among the arguments replaced."""
@@ -169,16 +170,20 @@ def _map(f, values):
     return tuple(f(v) for v in values) if isinstance(values, tuple) else f(values)
 
 
-def _copy(arg):
-    if isinstance(arg, dict):
-        return {key: _copy(value) for key, value in arg.items()}
-    return arg.copy() if isinstance(arg, np.ndarray) else arg
+def _copy(value):
+    if isinstance(value, dict):
+        return {key: _copy(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy(entry) for entry in value]
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def _same(arg, copy):
-    if isinstance(arg, dict):
-        return arg.keys() == copy.keys() and all(_same(arg[key], copy[key]) for key in arg)
-    return np.array_equal(arg, copy) if isinstance(arg, np.ndarray) else arg is copy
+def _same(value, copy):
+    if isinstance(value, dict):
+        return value.keys() == copy.keys() and all(_same(value[k], copy[k]) for k in copy)
+    if isinstance(value, list | tuple):
+        return all(_same(*pair) for pair in zip(value, copy, strict=True))
+    return np.array_equal(value, copy) if isinstance(value, np.ndarray) else value is copy
 
 
 def _require(condition, message):

@@ -92,6 +92,11 @@ def modifies_its_input(dy, x):
     return dx
 
 
+def modifies_the_cotangent(dy, x):
+    dy *= 2
+    return dy * x
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -103,12 +108,22 @@ def modifies_its_input(dy, x):
         (lambda dy, x: (2 * dy * x).sum(), r"must have shape \(5,\), got \(\)"),
         (lambda dy, x: 2 * dy * x[:, None], r"must have shape \(5,\), got \(5, 5\)"),
         (lambda dy, x: (2 * dy * x, dy), "must return 1 gradients, got 2"),
-        (modifies_its_input, "must not modify"),
+        (modifies_its_input, "must not modify the arguments"),
+        (modifies_the_cotangent, "must not modify dy"),
     ],
 )
 def test_rejects_a_wrong_gradient(wrong, message, rng):
     with pytest.raises(AssertionError, match=message):
         check_backward(square, wrong, (rng.standard_normal(5),), rng)
+
+
+def test_rejects_a_forward_that_modifies_its_input(rng):
+    def doubles_in_place(x):
+        x *= 2
+        return x * 1
+
+    with pytest.raises(AssertionError, match="must not modify the arguments"):
+        check_backward(doubles_in_place, lambda dy, x: 2 * dy, (rng.standard_normal(5),), rng)
 
 
 @pytest.mark.parametrize("output", [0, 1])
