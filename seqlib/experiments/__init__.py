@@ -1,1 +1,25 @@
-"""Scripts that compute the long results of the book; committed result files."""
+"""The long computations of the book, and the committed files with their results.
+
+Each script is a module with
+
+``INPUTS``
+    what is computed, as a dict that fits into JSON,
+``REDUCED``
+    the inputs of the quick form that a test reruns,
+``SEEDS``
+    the seeds of the repetitions,
+``TOLERANCE``
+    how far the quick form may be from the committed numbers, relatively,
+``run(inputs, seed)``
+    the computation: a nested dict of numbers.
+
+``python -m seqlib.experiments`` reruns all scripts and writes ``results/<name>.json``;
+``python -m seqlib.experiments sqrt_dk`` reruns one.
+A page quotes a result by the role ``{result}`` and a cell reads it by :func:`load`.
+"""
+
+from seqlib.experiments.record import load
+
+__all__ = ["SCRIPTS", "load"]
+
+SCRIPTS = ("sqrt_dk",)

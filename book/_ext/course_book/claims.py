@@ -1,11 +1,9 @@
 """The page of claims: each sentence of the notes, and the verdict that a cell computed."""
 
-from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
-
 from course_book import data
-from course_book.ledger import nodes_input, raise_gaps
 from course_book.data import GapError
+from course_book.gaps import raise_gaps
+from course_book.markdown import Generated
 
 PAGE = "book/claims"
 
@@ -15,7 +13,7 @@ def table(claims):
     lines = ["| Claim | The notes say | Verdict |", "|---|---|---|"]
     for claim in claims:
         lines.append(
-            f"| {{ref}}`{claim.name} <claim-{claim.name.lower()}>` | {claim.quote} "
+            f"| {{ref}}`{claim.name} <claims-{claim.name.lower()}>` | {claim.quote} "
             f"| {{glue:text}}`{claim.name}` |"
         )
     return "\n".join(lines)
@@ -23,47 +21,44 @@ def table(claims):
 
 def quotation(claim):
     """Return the sentence of the notes with its place, as MyST."""
-    return (
-        f"> {claim.quote}\n>\n> Notes, {claim.notes}; taught in {{doc}}`/book/{claim.page}`."
-    )
+    return f"> {claim.quote}\n>\n> Notes, {claim.notes}; chapter {{doc}}`/book/{claim.page}`."
 
 
-class ClaimsTable(SphinxDirective):
+class ClaimsTable(Generated):
     """All claims with their verdicts."""
 
-    def run(self):
-        """Parse the generated table in place."""
-        return _parse(self, table(data.claims()))
+    depends_on = "claims.toml"
+
+    def text(self):
+        """Return the table."""
+        return table(data.claims())
 
 
-class ClaimQuote(SphinxDirective):
+class ClaimQuote(Generated):
     """One claim, quoted; its cell follows on the page."""
 
     required_arguments = 1
+    depends_on = "claims.toml"
 
-    def run(self):
-        """Parse the generated quotation in place."""
+    def text(self):
+        """Return the quotation, and note that the page treats this claim."""
         name = self.arguments[0]
         rows = {claim.name: claim for claim in data.claims()}
         if name not in rows:
             raise GapError(f"{{claim}} {name}: not in book/data/claims.toml")
         self.env.metadata[self.env.docname].setdefault("claims", []).append(name)
-        return _parse(self, quotation(rows[name]))
-
-
-def _parse(directive, text):
-    directive.env.note_dependency(str(data.ROOT / "book" / "data" / "claims.toml"))
-    holder = nodes.Element()
-    lines = nodes_input(text, directive.get_source_info()[0])
-    directive.state.nested_parse(lines, directive.content_offset, holder)
-    return holder.children
+        return quotation(rows[name])
 
 
 def _check(_app, env):
     quoted = env.metadata[PAGE].get("claims", [])
     names = [claim.name for claim in data.claims()]
     raise_gaps(
-        [f"claim {name}: book/claims.md does not treat it" for name in names if name not in quoted]
+        [
+            f"claim {name}: book/claims.md does not treat it"
+            for name in names
+            if name not in quoted
+        ]
         + [f"claim {name}: quoted twice" for name in names if quoted.count(name) > 1]
     )
 

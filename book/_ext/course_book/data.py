@@ -4,11 +4,15 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from sphinx.errors import SphinxError
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
-class GapError(Exception):
+class GapError(SphinxError):
     """Something that the tables promise is not there."""
+
+    category = "Gap in the book"
 
 
 @dataclass(frozen=True)

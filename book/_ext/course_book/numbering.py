@@ -1,12 +1,17 @@
 """Equations of the notes keep the notes' numbers; others are lettered page by page."""
 
+from docutils import nodes
 from sphinx.domains.math import MathDomain
 
 from course_book import data
 
 
+class EquationCopy(nodes.General, nodes.Element):
+    """Stands for the formula of another page until every page is read."""
+
+
 def letters(count):
-    """Return the ``count``-th mark of an equation that is not in the notes: a, b, ..., z, aa."""
+    """Return the ``count``-th mark of an equation of our own: a, b, ..., z, aa."""
     text = ""
     while count > 0:
         count, rest = divmod(count - 1, 26)
@@ -26,6 +31,12 @@ class NotesMathDomain(MathDomain):
             own.append(labelid)
             number = letters(len(own))
         self.equations[labelid] = (docname, number)
+
+    def process_doc(self, env, docname, document):
+        """Note which pages need MathJax: also those that show a formula of another page."""
+        super().process_doc(env, docname, document)
+        if any(document.findall(EquationCopy)):
+            self.data["has_equations"][docname] = True
 
     def clear_doc(self, docname):
         """Forget the equations of a page that is read again."""

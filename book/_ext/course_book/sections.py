@@ -9,7 +9,7 @@ import re
 import tomllib
 
 from course_book import data
-from course_book.ledger import raise_gaps, task_ids
+from course_book.gaps import raise_gaps, tasks
 
 TARGET = re.compile(r"^\(([a-z0-9_-]+)\)=\s*$", re.MULTILINE)
 
@@ -34,7 +34,7 @@ def known(root=data.ROOT):
 def used(assignment):
     """Return the labels that the tasks and misconceptions of an assignment name."""
     labels = set()
-    for task in task_ids(assignment).values():
+    for task in tasks(assignment).values():
         labels |= {task.page, *(mistake.page for mistake in task.misconceptions)}
     return labels
 
@@ -50,9 +50,9 @@ def section_gaps(root=data.ROOT):
     assignments = {t.assignment for t in data.topics(root) if t.assignment}
     wanted = set().union(*(used(name) for name in assignments))
     missing, listed = wanted - known(root), set(pending(root))
-    return [f"section {label}: used by a task, but no page has it" for label in missing - listed] + [
-        f"section {label}: listed as pending, but not missing" for label in listed - missing
-    ]
+    return [
+        f"section {label}: used by a task, but no page has it" for label in missing - listed
+    ] + [f"section {label}: listed as pending, but not missing" for label in listed - missing]
 
 
 def setup(app):
