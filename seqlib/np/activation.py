@@ -241,7 +241,7 @@ def gelu(x, *, approximate="none"):
     """
     check_choice("approximate", approximate, ("none", "tanh"))
     if approximate == "tanh":
-        return x * (1 + np.tanh(_gelu_inner(x))) / 2
+        return x * ((1 + np.tanh(_gelu_inner(x))) / 2)
     return x * _normal_cdf(x)
 
 
@@ -260,8 +260,8 @@ def gelu_backward(dy, x, *, approximate="none"):
     ndarray of shape (...)
         Gradient with respect to ``x``.
     """
-    # Beyond 20 every term below is constant, and a square or cube could overflow.
-    x = np.clip(x, -20, 20)
+    # Beyond 40 every term below is constant, and a square or cube could overflow.
+    x = np.clip(x, -40, 40)
     if approximate == "tanh":
         t = np.tanh(_gelu_inner(x))
         dinner = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x**2)
@@ -271,7 +271,7 @@ def gelu_backward(dy, x, *, approximate="none"):
 
 
 def _gelu_inner(x):
-    x = np.clip(x, -20, 20)  # tanh is 1 beyond, and the cube could overflow
+    x = np.clip(x, -40, 40)  # tanh is 1 beyond, and the cube could overflow
     return math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
 
 
@@ -285,15 +285,16 @@ def _erf(z):
     .. math:: \mathrm{erf}(z) = \frac{2}{\sqrt{\pi}} e^{-z^2} z \left(1 + \frac{2 z^2}{3}
         \left(1 + \frac{2 z^2}{5} \left(1 + \dots \right) \right) \right)
 
-    Nothing cancels, so the only errors are those of rounding.
+    Nothing cancels, so the only errors are those of rounding, about 1e-15.
     """
-    z = np.clip(z, -6, 6).astype(np.float64)  # erf(6) is 1 - 2e-17
-    square = z**2
+    near = np.clip(z, -6, 6).astype(np.float64)  # erf(6) is 1 - 2e-17
+    square = near**2
     terms = int(20 + 3 * np.fmax.reduce(square, axis=None, initial=0))  # enough for 1e-15
-    total = np.ones_like(z)
+    total = np.ones_like(near)
     for n in range(terms, 0, -1):
         total = 1 + 2 * square / (2 * n + 1) * total
-    return 2 / math.sqrt(math.pi) * np.exp(-square) * z * total
+    erf = 2 / math.sqrt(math.pi) * np.exp(-square) * near * total
+    return np.where(np.abs(z) < 6, np.clip(erf, -1, 1), np.sign(z))
 
 
 def softmax(x, *, axis=-1):
