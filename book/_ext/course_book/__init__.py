@@ -8,15 +8,36 @@
 ``results``    the role that quotes a committed result file
 ``sections``   labels such as ``attention#scaling``, and the page that each leads to
 ``figures``    refuses a figure without a text that says what is seen
+``download``   offers every page with cells as a notebook
 ``readme``     the topic table of README.md and of the first page
 ``gaps``       the checks of all tables, ``markdown`` the base of the generated directives
 """
 
-from course_book import cache, claims, figures, ledger, numbering, readme, results, sections
+from course_book import (
+    cache,
+    claims,
+    download,
+    figures,
+    ledger,
+    numbering,
+    readme,
+    results,
+    sections,
+)
 
 
 def setup(app):
     """Register every part; called by Sphinx."""
-    for part in (cache, numbering, ledger, claims, results, sections, figures, readme):
+    for part in (
+        cache,
+        numbering,
+        ledger,
+        claims,
+        results,
+        sections,
+        figures,
+        download,
+        readme,
+    ):
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
