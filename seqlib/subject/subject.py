@@ -22,8 +22,11 @@ class Reply:
         What the call printed, cut to a few thousand characters.
     fault : str or None
         Why there is no answer at all: ``"timeout"``, ``"crash"``, ``"memory"``,
-        ``"protocol"`` (bytes that are no reply) or ``"unsupported"`` (a value that is not
-        plain); else None. ``error`` then holds the sentence for the student.
+        ``"protocol"`` (bytes that are no reply), ``"unsupported"`` (a value that is not
+        plain) or ``"interrupted"`` (Ctrl-C, or a notebook's time limit); else None.
+        ``error`` then holds the sentence for the student.
+    warnings : tuple of str
+        The first few different warnings, ``"RuntimeWarning: divide by zero ..."``.
     """
 
     value: object = None
@@ -32,11 +35,44 @@ class Reply:
     modified: tuple[str, ...] = ()
     stdout: str = ""
     fault: str | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def ok(self):
         """Whether a value came back."""
         return self.error is None and self.fault is None
+
+
+def reply_from(fields):
+    """Make a ``Reply`` of the dict that ``Session.perform`` returned.
+
+    Raises
+    ------
+    TypeError
+        If a field is missing, unknown or of another type: the far side is not trusted.
+    """
+    if type(fields) is not dict or set(fields) != set(_FIELDS):
+        raise TypeError("a reply must be a dict with the fields of Reply")
+    for name, kinds in _FIELDS.items():
+        value = fields[name]
+        if kinds is list:
+            good = type(value) is list and all(type(text) is str for text in value)
+        else:
+            good = kinds is object or isinstance(value, kinds)
+        if not good:
+            raise TypeError(f"field {name} of a reply must not be a {type(value).__name__}")
+    return Reply(**{k: tuple(v) if _FIELDS[k] is list else v for k, v in fields.items()})
+
+
+_FIELDS = {
+    "value": object,
+    "error": str | None,
+    "where": list,
+    "modified": list,
+    "stdout": str,
+    "fault": str | None,
+    "warnings": list,
+}
 
 
 class Subject(Protocol):
@@ -48,13 +84,22 @@ class Subject(Protocol):
         Call the student's function.
     ``{"do": "module", "args", "kwargs", "state", "inputs", "cotangent", "mode"}``
         Build a ``torch.nn.Module`` with the student's class, load the weights, run it forward
-        and, if a cotangent is given, backward: a dict of output, gradients by parameter
-        name and gradients of the inputs.
-    ``{"do": "keep", ...}``, ``{"do": "use", ...}``
-        Build an object that stays with the student's code, and use it later (a trained model).
+        and, if a cotangent is given, backward: a dict of ``"output"``, ``"gradients"`` by
+        parameter name and ``"input_gradients"`` (see ``seqlib.subject.modules``).
+    ``{"do": "keep", "name": "model", "args", "kwargs"}``
+        Call the student's function and keep the object that it returns (a trained model);
+        the value of the reply is None.
+    ``{"do": "use", "name": "model", "method": None, "args", "kwargs"}``
+        Call that object, or a method of it.
 
-    Arguments may contain :class:`~seqlib.subject.values.Seed` (a generator is made from it)
-    and :class:`~seqlib.subject.values.Handle` (a function that stays with the judge; the
+    Three entries may go with each: ``"refuse"`` (names of library functions that raise
+    meanwhile), ``"globals"`` (values that stand in for globals of the student's code
+    meanwhile) and ``"seconds"`` (limit for this request; a subject that can stop the code
+    replies with the fault ``"timeout"``).
+
+    Arguments may contain :class:`~seqlib.subject.values.Seed` (a generator is made from it),
+    :class:`~seqlib.subject.values.AsTensor` (a tensor is made from it) and
+    :class:`~seqlib.subject.values.Handle` (a function that stays with the judge; the
     student's code calls it and gets a plain value).
     """
 

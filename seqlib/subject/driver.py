@@ -1,0 +1,150 @@
+"""Carry out requests on a student's function; the same code runs in both subjects.
+
+This module and its neighbours import NumPy and nothing else of ``seqlib``: the sandbox loads
+them under another package name, in a process that must not hold a reference solution.
+"""
+
+import contextlib
+import functools
+
+from .guard import Capture, describe, frames
+from .shortcuts import Shortcuts, patched
+from .values import UnsupportedValue, materialise, reduce, unchanged
+
+
+class Session:
+    """A student's function together with what it keeps from one request to the next.
+
+    Parameters
+    ----------
+    function : callable
+        The function or class under judgement.
+    ask : callable
+        ``ask(number, args, kwargs)`` calls the judge's function behind a ``Handle`` and
+        returns its plain value, or raises what the student's code shall see.
+    """
+
+    def __init__(self, function, ask):
+        self.function = function
+        self.ask = ask
+        self._kept = {}
+        self._shortcuts = Shortcuts(())
+
+    def perform(self, request):
+        """Carry out one request.
+
+        Parameters
+        ----------
+        request : dict
+            As :class:`seqlib.subject.subject.Subject` describes it.
+
+        Returns
+        -------
+        dict
+            The fields of a :class:`seqlib.subject.subject.Reply`, all of them plain values.
+        """
+        names = tuple(request.get("refuse", ()))
+        if names != self._shortcuts.names:
+            self._shortcuts = Shortcuts(names)
+        reply = self._guarded(request)
+        if self._shortcuts.stale:  # the code imported the library only now: once more
+            reply = self._guarded(request)
+        return reply
+
+    def _guarded(self, request):
+        reply = {"value": None, "error": None, "where": [], "modified": [], "fault": None}
+        with Capture() as capture:
+            try:
+                reply["value"], reply["modified"] = self.carry_out(request)
+            except UnsupportedValue as error:
+                reply |= {"fault": "unsupported", "error": str(error)}
+            except BaseException as error:  # SystemExit and KeyboardInterrupt too
+                reply |= {"error": describe(error), "where": frames(error)}
+                for kind, fault in _FAULTS.items():
+                    if isinstance(error, kind):
+                        reply["fault"] = fault
+        return reply | {"stdout": capture.stdout, "warnings": capture.warnings}
+
+    def carry_out(self, request):
+        """Do what :meth:`perform` does, with nothing caught.
+
+        Returns
+        -------
+        value : object
+            The plain value.
+        modified : list of str
+            Arguments that were changed in place, ``["0", "mask"]``.
+        """
+
+        def ask(number, args, kwargs):
+            with self._shortcuts.lifted():
+                return reduce(self.ask(number, args, kwargs), "the reply")
+
+        given = (list(request.get("args", ())), dict(request.get("kwargs", {})))
+        args, kwargs = materialise(given, ask)
+        stand_ins = materialise(dict(request.get("globals", {})), ask)
+        space = globals_of(self.function)
+        with _replaced(space, stand_ins), self._shortcuts.refused(space):
+            value = _DO[request["do"]](self, request, args, kwargs)
+        value = reduce(value)
+        modified = [str(i) for i, arg in enumerate(args) if not unchanged(arg, given[0][i])]
+        modified += [key for key, arg in kwargs.items() if not unchanged(arg, given[1][key])]
+        return value, modified
+
+    def _call(self, request, args, kwargs):
+        return self.function(*args, **kwargs)
+
+    def _keep(self, request, args, kwargs):
+        self._kept[request["name"]] = self.function(*args, **kwargs)
+
+    def _use(self, request, args, kwargs):
+        target = self._kept[request["name"]]
+        if request.get("method"):
+            target = getattr(target, request["method"])
+        return target(*args, **kwargs)
+
+    def _module(self, request, args, kwargs):
+        from .modules import run_module  # only here is torch needed
+
+        return run_module(
+            self.function(*args, **kwargs),
+            state=request.get("state"),
+            inputs=materialise(list(request.get("inputs", ())), self.ask),
+            cotangent=request.get("cotangent"),
+            mode=request.get("mode", "eval"),
+        )
+
+
+_DO = {
+    "call": Session._call,
+    "keep": Session._keep,
+    "use": Session._use,
+    "module": Session._module,
+}
+_FAULTS = {MemoryError: "memory", KeyboardInterrupt: "interrupted"}
+
+
+def globals_of(function):
+    """Return the namespace in which a function or class looks up names, else an empty dict."""
+    while not hasattr(function, "__globals__"):
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif isinstance(function, type):
+            methods = [m for m in vars(function).values() if hasattr(m, "__globals__")]
+            if not methods:
+                return {}
+            function = methods[0]
+        elif hasattr(type(function).__call__, "__globals__"):
+            function = type(function).__call__
+        else:
+            return {}
+    return function.__globals__
+
+
+@contextlib.contextmanager
+def _replaced(space, values):
+    """Let names in ``space`` mean ``values`` for a while."""
+    with contextlib.ExitStack() as stack:
+        for name, value in values.items():
+            stack.enter_context(patched(space, name, value))
+        yield

@@ -1,0 +1,140 @@
+"""What surrounds a call of a student's code: its output, warnings and errors are caught."""
+
+import contextlib
+import io
+import os
+import sys
+import traceback
+import warnings
+
+import numpy as np
+
+MAX_OUTPUT = 4000
+MAX_MESSAGE = 300
+MAX_FRAMES = 4
+MAX_WARNINGS = 5
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+
+
+class Capture:
+    """Context in which student code runs: nothing that it prints or warns reaches the caller.
+
+    File descriptor 2 goes to the null device meanwhile, because a kernel shows what C code
+    writes there as stderr, and nbgrader gives 0 points to a cell with stderr.
+
+    Attributes
+    ----------
+    stdout : str
+        What was printed, cut to ``MAX_OUTPUT`` characters. Complete after the context.
+    warnings : list of str
+        The first few different warnings, ``"RuntimeWarning: ..."``.
+    """
+
+    def __init__(self):
+        self.stdout = ""
+        self.warnings = []
+
+    def __enter__(self):
+        out = _Bounded(MAX_OUTPUT)
+        with contextlib.ExitStack() as stack:
+            stack.callback(lambda: setattr(self, "stdout", out.text()))
+            stack.enter_context(_null_fd2())
+            stack.callback(_restore, sys, sys.stdin, sys.stdout, sys.stderr)
+            sys.stdin, sys.stdout, sys.stderr = io.StringIO(), out, _Bounded(0)
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("always")
+            warnings.showwarning = self._record
+            # A notebook that sets np.seterr(all="raise") is not wronged by exp(-inf).
+            stack.enter_context(np.errstate(all="warn", under="ignore"))
+            self._exits = stack.pop_all()
+        return self
+
+    def __exit__(self, *exc):
+        self._exits.close()
+
+    def _record(self, message, category, *_, **__):
+        if len(self.warnings) < MAX_WARNINGS:
+            line = one_line(f"{category.__name__}: {message}")
+            if line not in self.warnings:
+                self.warnings.append(line)
+
+
+def describe(error):
+    """Return ``"ValueError: ..."`` on one line; a broken ``__str__`` is no obstacle."""
+    try:
+        text = str(error)
+    except BaseException:
+        text = ""
+    name = str(type(error).__name__)
+    return one_line(f"{name}: {text}" if text else name)
+
+
+def frames(error):
+    """Return the innermost frames of the student's own code: ``("line 3 in attention",)``."""
+    found = []
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        own = not file.startswith((_HERE, _LIBRARY, "<frozen")) and not any(
+            part in file for part in ("site-packages", "dist-packages")
+        )
+        entry = f"line {line} in {frame.f_code.co_name}"
+        if own and entry not in found[-1:]:
+            found.append(one_line(entry))
+    return found[-MAX_FRAMES:]
+
+
+def one_line(text):
+    """Return printable text without line breaks, cut to ``MAX_MESSAGE`` characters."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in text[:4000]).split())
+    return text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 3] + "..."
+
+
+class _Bounded(io.TextIOBase):
+    """A text stream that keeps the first ``limit`` characters and drops the rest."""
+
+    encoding = "utf-8"
+
+    def __init__(self, limit):
+        self._left = limit
+        self._parts = []
+        self._cut = False
+
+    def writable(self):
+        return True
+
+    def write(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        kept = str(text[: self._left])
+        if kept:
+            self._parts.append(kept)
+        self._left -= len(kept)
+        self._cut = self._cut or len(kept) < len(text)
+        return len(text)
+
+    def text(self):
+        return "".join(self._parts) + ("\n[output cut]" if self._cut else "")
+
+
+@contextlib.contextmanager
+def _null_fd2():
+    """Send file descriptor 2 to the null device, where there is one."""
+    try:
+        saved = os.dup(2)
+        null = os.open(os.devnull, os.O_WRONLY)
+    except (OSError, AttributeError):
+        yield
+        return
+    try:
+        os.dup2(null, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
+
+
+def _restore(system, stdin, stdout, stderr):
+    system.stdin, system.stdout, system.stderr = stdin, stdout, stderr

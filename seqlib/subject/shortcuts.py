@@ -1,0 +1,132 @@
+"""Library functions that are the answer to a task are refused while the task runs."""
+
+import contextlib
+import sys
+import types
+
+
+class LibraryShortcut(RuntimeError):
+    """Raised in place of a call to a library function that a task asks to write."""
+
+
+class Shortcuts:
+    """Refuse functions and classes by name.
+
+    Parameters
+    ----------
+    names : sequence of str
+        ``"torch.nn.functional.scaled_dot_product_attention"``, ``"torch.nn.LSTM"``. A class is
+        refused when it is built or run. Other names for the same function are found by
+        identity, in all loaded modules and in the student's own. A library that is not
+        imported has nothing to refuse.
+    """
+
+    def __init__(self, names):
+        self.names = tuple(names)
+        self._loaded = ()
+        self._patches = []
+        self._lifted = False
+
+    @property
+    def stale(self):
+        """Whether a library that matters was imported since the last call."""
+        return self._loaded != self._roots()
+
+    @contextlib.contextmanager
+    def refused(self, namespace):
+        """Refuse them within this context, in ``namespace`` (the student's globals) too."""
+        if not self.names:
+            yield
+            return
+        if self.stale:
+            self._loaded = self._roots()
+            self._patches = _find(self.names, self._refusal)
+        patches = self._patches + _aliases(self._patches, namespace)
+        with contextlib.ExitStack() as stack:
+            for owner, key, refusal in patches:
+                stack.enter_context(patched(owner, key, refusal))
+            yield
+
+    @contextlib.contextmanager
+    def lifted(self):
+        """Allow them for a while: the judge's own functions may use them."""
+        before, self._lifted = self._lifted, True
+        try:
+            yield
+        finally:
+            self._lifted = before
+
+    def _refusal(self, name, original):
+        def refuse(*args, **kwargs):
+            if self._lifted:
+                return original(*args, **kwargs)
+            raise LibraryShortcut(
+                f"{name} is what this task asks you to write; use simpler operations"
+            )
+
+        return refuse
+
+    def _roots(self):
+        return tuple(name for name in self.names if name.partition(".")[0] in sys.modules)
+
+
+def _find(names, refusal):
+    """List ``(namespace or class, key, refusal)`` for all places of the named objects."""
+    patches, wanted = [], {}
+    for name in names:
+        owner, key = _resolve(name)
+        if owner is None:
+            continue
+        target = getattr(owner, key)
+        if isinstance(target, type):
+            methods = [m for m in ("__init__", "forward") if hasattr(target, m)]
+            patches += [(target, m, refusal(name, getattr(target, m))) for m in methods]
+        elif isinstance(owner, type):
+            patches.append((owner, key, refusal(name, target)))
+        else:
+            wanted[id(target)] = (target, refusal(name, target))
+    for module in list(sys.modules.values()):
+        if wanted and isinstance(module, types.ModuleType):
+            patches += [
+                (vars(module), key, wanted[id(value)][1])
+                for key, value in list(vars(module).items())
+                if id(value) in wanted
+            ]
+    return patches
+
+
+def _aliases(patches, namespace):
+    """List the places in ``namespace`` that hold a refused function."""
+    refusals = {id(owner[key]): r for owner, key, r in patches if type(owner) is dict}
+    listed = {(id(owner), key) for owner, key, _ in patches}
+    return [
+        (namespace, key, refusals[id(value)])
+        for key, value in list(namespace.items())
+        if id(value) in refusals and (id(namespace), key) not in listed
+    ]
+
+
+def _resolve(name):
+    """Return the owner (module or class) and the last part of a dotted name."""
+    *path, key = name.split(".")
+    owner = sys.modules.get(path[0])
+    for part in path[1:]:
+        owner = getattr(owner, part, None)
+    return (owner, key) if hasattr(owner, key) else (None, key)
+
+
+@contextlib.contextmanager
+def patched(owner, key, value):
+    """Set an entry of a namespace or an attribute of a class, and put it back."""
+    space = owner if type(owner) is dict else vars(owner)
+    had, old = key in space, space.get(key)
+    write = owner.__setitem__ if type(owner) is dict else lambda k, v: setattr(owner, k, v)
+    remove = owner.__delitem__ if type(owner) is dict else lambda k: delattr(owner, k)
+    write(key, value)
+    try:
+        yield
+    finally:
+        if had:
+            write(key, old)
+        else:
+            remove(key)
