@@ -136,12 +136,12 @@ def test_linear_refuses_a_list():
         snp.linear([1.0, 2.0], np.zeros((7, 2)))
 
 
-@pytest.mark.parametrize("axis", [-1, 0, 1])
-@pytest.mark.parametrize("shape", [(3, 5), (2, 3, 5), (2, 0, 5), (1, 1)])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((3, 5), -1), ((3, 5), 0), ((2, 3, 5), 1), ((2, 0, 5), -1), ((0, 5), 1), ((1, 1), 0)],
+)
 @pytest.mark.parametrize("name", ALONG_AXIS)
 def test_softmax_equals_torch(name, shape, axis, rng):
-    if shape[axis] == 0:
-        pytest.skip("an empty axis has no softmax; the error is tested below")
     x = 3 * rng.standard_normal(shape)
     assert_equals_reference(name, (x,), lambda t: ALONG_AXIS[name](t, axis), rng, axis=axis)
 

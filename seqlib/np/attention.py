@@ -104,7 +104,10 @@ def attention_weights(q, k, *, mask=None):
     """
     check_shape("q", q, ("...", "T", "K"))
     check_shape(
-        "k", k, (*q.shape[:-2], "S", q.shape[-1]), fix="q and k differ in T and S alone"
+        "k",
+        k,
+        (*q.shape[:-2], "S", q.shape[-1]),
+        fix="q and k have the same width and leading axes",
     )
     check_not_empty("k", k, -2)
     scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])  # (..., T, S)

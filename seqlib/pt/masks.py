@@ -112,7 +112,8 @@ def padding_from_lengths(lengths, S, *, side="right"):
     """
     check_positive("S", S)
     check_shape("lengths", lengths, ("B",))
-    check_integers("lengths", lengths, low=0, high=S + 1)
+    fix = f"they count real tokens, from 0 to S = {S}"
+    check_integers("lengths", lengths, low=0, high=S + 1, fix=fix)
     check_choice("side", side, ("right", "left"))
     j = torch.arange(S, device=lengths.device)
     if side == "right":
