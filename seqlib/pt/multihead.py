@@ -121,7 +121,7 @@ def multi_head_attention(
     check_shape("x", x, ("...", "T", "D"))
     D = x.shape[-1]
     check_divisible("the width of x", D, "n_head", n_head)
-    check_shape("in_proj_weight", in_proj_weight, (3 * D, D), fix="rows for q, k, v in turn")
+    check_shape("in_proj_weight", in_proj_weight, (3 * D, D), fix="rows for q, k and v in turn")
     check_shape("out_proj_weight", out_proj_weight, (D, D))
     if in_proj_bias is not None:
         check_shape("in_proj_bias", in_proj_bias, (3 * D,))
