@@ -1,0 +1,135 @@
+"""Records: what is kept of each graded submission.
+
+``records/<assignment>/<student>/submission.json`` says how the newest submission ended and is
+written last, so a run that was killed before has not graded it.
+Beside it, a folder per submission (named by the digest of its file) holds the graded notebook
+and one record per task, exercise version, judge version and isolation level.
+"""
+
+import contextlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+FORMAT = 1
+SUBMISSION = "submission.json"
+NOTEBOOK = "notebook.ipynb"
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a task's record depends on, besides the student and the submission."""
+
+    task: str
+    exercise_version: int
+    judge_version: str
+    level: str
+
+    @property
+    def file(self):
+        """Name of the record's file."""
+        function = self.task.rpartition(".")[2]
+        name = f"{function}.v{self.exercise_version}-j{self.judge_version}-{self.level}.json"
+        return re.sub(r"[^\w.-]", "_", name)
+
+
+class Store:
+    """The records of one student in one assignment.
+
+    Parameters
+    ----------
+    records : path
+        ``grading/records`` of the course.
+    assignment, student : str
+        Whose.
+    """
+
+    def __init__(self, records, assignment, student):
+        self.folder = Path(records) / assignment / student
+
+    def submission(self):
+        """Return the record of the newest graded submission, or None."""
+        return _read(self.folder / SUBMISSION)
+
+    def task(self, digest, key):
+        """Return the record of one task, or None if it has not been judged under this key."""
+        record = _read(self.of(digest) / key.file)
+        expected = vars(key) | {"submission": digest}
+        if record is None or any(record.get(k) != v for k, v in expected.items()):
+            return None
+        return record
+
+    def of(self, digest):
+        """Return the folder of one submission."""
+        return self.folder / digest[:16]
+
+    def save_task(self, digest, key, record):
+        """Write the record of one task."""
+        whole = record | vars(key) | {"submission": digest, "format": FORMAT}
+        write_atomically(self.of(digest) / key.file, _to_json(whole))
+
+    def save_submission(self, digest, notebook, record):
+        """Write the graded notebook and then, as the last thing, the submission's record."""
+        write_atomically(self.of(digest) / NOTEBOOK, notebook)
+        whole = record | {"submission": digest, "format": FORMAT}
+        write_atomically(self.folder / SUBMISSION, _to_json(whole))
+
+    def notebook(self, digest):
+        """Return the text of the graded notebook, or None."""
+        try:
+            return (self.of(digest) / NOTEBOOK).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+
+def all_submissions(records, assignment):
+    """Return ``{student: submission record}`` of an assignment, in the order of the ids."""
+    folder = Path(records) / assignment
+    students = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+    found = {student: Store(records, assignment, student).submission() for student in students}
+    return {student: record for student, record in found.items() if record is not None}
+
+
+def write_atomically(path, text):
+    """Write a file so that it has its old content or the whole new one at any moment.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is made if need be.
+    text : str
+        Content, written in UTF-8.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    # The new name survives a power failure only once its folder is on the disk. Windows
+    # cannot open folders and needs no such step.
+    with contextlib.suppress(PermissionError):
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _to_json(record):
+    return json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _read(path):
+    """Return the record in a file; None if there is none or it is of another format."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return record if isinstance(record, dict) and record.get("format") == FORMAT else None
