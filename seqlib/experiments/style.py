@@ -15,8 +15,8 @@ PURPLE = "#a8629c"
 COLORS = (BLUE, ORANGE, GREEN, PURPLE)
 DARK_PAGE = "#14181e"
 
-# From "no weight" to "all weight", readable on both pages.
-WEIGHTS = "cividis"
+# A tile of a heat map goes from the first to the second; its text is black or white.
+PALE, DEEP = "#e3eef8", "#1f5f94"
 
 
 def use():
@@ -51,6 +51,44 @@ def use():
             "ytick.color": TEXT,
         }
     )
+
+
+def heat_map(axis, values, rows, columns, *, shade=True, show="{:.2f}".format):
+    """Draw a table of numbers between 0 and 1 as tiles; an exact 0 has no tile.
+
+    Parameters
+    ----------
+    axis : matplotlib.axes.Axes
+        Where to draw.
+    values : ndarray of shape (T, S)
+        The numbers, weights of attention for example.
+    rows, columns : sequence of str
+        Names of the queries and of the keys.
+    shade : bool, default=True
+        Whether the tiles show the number by their colour; without, only the text is drawn.
+    show : callable, optional
+        Turns a number into its text.
+    """
+    import matplotlib as mpl
+
+    fade = mpl.colors.LinearSegmentedColormap.from_list("fade", [PALE, DEEP])
+    axis.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5), aspect="equal")
+    for row in range(len(rows)):
+        for column in range(len(columns)):
+            value = float(values[row][column])
+            ink = TEXT
+            if shade and value > 0:
+                tile = mpl.colors.to_hex(fade(value))
+                ink = max("#000000", "#ffffff", key=lambda c: contrast(c, tile))
+                corner = (column - 0.47, row - 0.47)
+                axis.add_patch(mpl.patches.Rectangle(corner, 0.94, 0.94, color=tile, lw=0))
+            text = show(value).replace("-", "−")
+            axis.text(column, row, text, ha="center", va="center", size=9, color=ink)
+    axis.set_xticks(range(len(columns)), columns, size=9)
+    axis.set_yticks(range(len(rows)), rows, size=9)
+    axis.tick_params(length=0)
+    axis.grid(visible=False)
+    axis.spines[:].set_visible(False)
 
 
 def contrast(first, second):

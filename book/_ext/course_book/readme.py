@@ -1,6 +1,6 @@
 """The topic table of README.md and of the book's first page.
 
-``python -m course_book.readme`` writes the table into README.md anew.
+``make readme`` writes the table into README.md anew.
 """
 
 import re
@@ -63,9 +63,3 @@ def setup(app):
     """Register the directive."""
     app.add_directive("topics", Topics)
 
-
-if __name__ == "__main__":
-    path = data.ROOT / "README.md"
-    path.write_text(
-        with_table(path.read_text(encoding="utf-8"), data.topics()), encoding="utf-8"
-    )
