@@ -6,9 +6,12 @@ Two functions of 40 points each, ``double`` and ``add``, and a question of 20 po
 import copy
 import json
 import re
+import shutil
+import sys
+import types
+from pathlib import Path
 
-import numpy as np
-
+import seqlib.exercises
 from seqlib.exercises.record import Assignment, Case, Criterion, Misconception, Task, Written
 
 RIGHT = {
@@ -132,7 +135,7 @@ def source():
     }
 
 
-STUB = "# Write your solution here, in place of the next line.\nraise NotImplementedError()"
+STUB = "# YOUR CODE HERE, in place of the next line\nraise NotImplementedError()"
 
 
 def released():
@@ -144,7 +147,7 @@ def released():
             r"### BEGIN SOLUTION.*### END SOLUTION", stub, cell["source"], flags=re.DOTALL
         )
         if cell["id"] == "why":
-            cell["source"] = "Write your answer here."
+            cell["source"] = "YOUR ANSWER HERE"
     return notebook
 
 
@@ -173,6 +176,33 @@ def as_bytes(notebook):
     return json.dumps(notebook, indent=1, sort_keys=True).encode()
 
 
-def seeds(count):
-    """Return distinct seeds."""
-    return [int(s) for s in np.random.default_rng(5).integers(2**31, size=count)]
+def register(monkeypatch):
+    """Make the assignment known to ``seqlib.exercises``."""
+    module = types.ModuleType("seqlib.exercises.tiny")
+    module.ASSIGNMENT = ASSIGNMENT
+    monkeypatch.setitem(sys.modules, "seqlib.exercises.tiny", module)
+    monkeypatch.setattr(seqlib.exercises, "ASSIGNMENTS", ("tiny",))
+
+
+def make_course(root, *, release=True):
+    """Lay out the course in a folder, and return it."""
+    from seqlib.grading.course import Course
+
+    config = Path(__file__).resolve().parents[1] / "nbgrader_config.py"
+    shutil.copy(config, root / config.name)
+    course = Course(root)
+    write(course.source("tiny"), source())
+    if release:
+        write(course.release_file("tiny"), released())
+    return course
+
+
+def submit(course, student, notebook, name="tiny.ipynb"):
+    """Put a notebook, or the bytes of a file, among the submissions."""
+    write(course.submission(student, "tiny") / name, notebook)
+
+
+def write(path, notebook):
+    """Write a notebook, or bytes, to a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(notebook if isinstance(notebook, bytes) else as_bytes(notebook))
