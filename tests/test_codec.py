@@ -95,7 +95,9 @@ def test_markers():
     assert same(back.array, np.ones((2, 0), np.float32))
 
 
-@pytest.mark.parametrize("marker", [Seed(1), Handle(None, 0), AsTensor(np.zeros(2))])
+@pytest.mark.parametrize(
+    "marker", [Seed(1), Handle(None, 0), AsTensor(np.zeros(2)), np.float64(1)]
+)
 def test_only_the_judge_may_send_markers(marker):
     with pytest.raises(CodecError, match="no value starts with"):
         read_frame(reader(frame([marker])))

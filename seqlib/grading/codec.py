@@ -66,7 +66,8 @@ def read_frame(receive, *, markers=False, limit=MAX_BYTES):
     receive : callable
         ``receive(n) -> bytes``: the next ``n`` bytes, exactly.
     markers : bool
-        Whether the value may hold seeds, tensors and handles: only what the judge sends may.
+        Whether the value may hold what is no plain value: seeds, tensors, handles and NumPy
+        scalars. Only what the judge sends may.
     limit : int
         Most bytes that the body may have.
 
@@ -215,9 +216,7 @@ class _Decoder:
             return self.dict(depth + 1)
         if tag == b"a":
             return self.array()
-        if tag == b"g":
-            return self.array()[()]
-        if self.markers and tag in b"SHT":
+        if self.markers and tag in b"gSHT":
             return self.marker(tag)
         raise CodecError(f"no value starts with {tag!r}")
 
@@ -259,6 +258,8 @@ class _Decoder:
         return np.array(array != 0 if DTYPES[code] == "bool" else array, dtype=DTYPES[code])
 
     def marker(self, tag):
+        if tag == b"g":
+            return self.array()[()]
         if tag == b"S":
             return values.Seed(self.integer())
         if tag == b"H":

@@ -1,0 +1,255 @@
+"""The processes of one submission: supervisor S, student's process P, one process T a task.
+
+S is forked by the fork server, locks itself in, forks P and waits; it runs no student code.
+P runs the cells. For each task it forks T, which answers requests in the state that the cells
+have left, so that what a task does to its process is undone with it.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import warnings
+
+from ..subject.driver import Session
+from ..subject.guard import Capture
+from . import codec, landlock, limits, namespaces, processes, shell, syscalls
+
+# Bound here, because student code may replace what it finds in the module ``os``.
+_fork, _exit, _kill, _waitpid = os.fork, os._exit, os.kill, os.waitpid
+
+CHANNEL = 64  # the one descriptor that P keeps beside 0, 1 and 2
+
+
+class Channel:
+    """Frames over a socket, in the child."""
+
+    def __init__(self, connection):
+        self._connection = connection
+
+    def send(self, value):
+        """Send one value."""
+        self._connection.sendall(codec.frame(value))
+
+    def read(self):
+        """Return the next value; raise EOFError at the end."""
+        return codec.read_frame(self.receive, markers=True)
+
+    def receive(self, count):
+        """Return the next ``count`` bytes."""
+        data = bytearray()
+        while len(data) < count:
+            part = self._connection.recv(min(count - len(data), 1 << 20))
+            if not part:
+                raise EOFError
+            data += part
+        return bytes(data)
+
+    def receive_descriptor(self):
+        """Return the descriptor that follows a message, with one byte."""
+        _, descriptors, _, _ = socket.recv_fds(self._connection, 1, 1)
+        return descriptors[0]
+
+
+def supervise(server, order, connection, status):
+    """Be S: lock in, fork P, wait for it, end what it left, write how it ended to ``status``.
+
+    Parameters
+    ----------
+    server : seqlib.grading.zygote.Server
+        What the fork server has prepared.
+    order : dict
+        ``layers``, ``limits``, ``build``, ``home``, ``user``.
+    connection : socket
+        P's connection to the judge.
+    status : int
+        A pipe's end.
+    """
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != server.pid:
+        _exit(1)
+    os.setsid()
+    os.umask(0o022)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+    null = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    confined = False
+    if "namespaces" in order["layers"]:
+        namespaces.enter(
+            server.root,
+            shown=server.shown,
+            hidden=server.hidden,
+            links=server.links,
+            build=order["build"],
+            size=order["limits"]["folder"],
+            entries=order["limits"]["folder_entries"],
+        )
+    else:
+        syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
+        os.chdir(order["home"])
+        if "landlock" in order["layers"]:
+            confined = landlock.keep_signals_inside() and os.geteuid() != 0
+    parent = os.getpid()
+    child = _fork()
+    if child == 0:
+        _run_student(server, order, connection, parent, confined)
+    connection.close()
+    if "namespaces" not in order["layers"]:
+        signal.signal(signal.SIGTERM, lambda *_: _kill(child, signal.SIGKILL))
+    _, ended = _waitpid(child, 0)
+    if "namespaces" not in order["layers"]:
+        processes.end_descendants(confined)
+    os.write(status, codec.frame({"status": ended}))
+
+
+def _run_student(server, order, connection, parent, confined):
+    """Be P: give up what is left of our rights, then serve the judge."""
+    bounds = limits.Limits(**order["limits"])
+    layers = order["layers"]
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if "namespaces" in layers:
+        namespaces.drop_privileges(order["user"])
+        home, build = namespaces.HOME, namespaces.BUILD
+    else:
+        if os.getppid() != parent:
+            _exit(1)
+        home, build = order["home"], order["build"]
+        if "landlock" in layers and os.geteuid() == 0:
+            # The real user counts for the limit on processes. The effective user stays root,
+            # without capabilities, since the interpreter may lie in a folder of root's.
+            os.setgroups([])
+            os.setresgid(order["user"], 0, 0)
+            os.setresuid(order["user"], 0, 0)
+            namespaces.drop_capabilities()
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user clears it
+    _set_environment(home)
+    if "landlock" in layers:
+        server.rules.apply(readable=[build], writable=[home])
+    os.dup2(connection.fileno(), CHANNEL)
+    connection.detach()
+    if "limits" in layers:
+        limits.apply(bounds)
+    os.closerange(3, CHANNEL)
+    os.closerange(CHANNEL + 1, 4096)
+    task_filter = None
+    if "seccomp" in layers:
+        server.filters[order["filter"]].apply()
+        task_filter = server.filters["task"]
+    sys.path[:0] = [build, ""]
+    sys.argv = [""]
+    shell.begin(server.shell, bounds.output)
+    channel = Channel(socket.socket(fileno=CHANNEL))
+    interpreter = server.shell
+    server.__dict__.clear()
+    channel.send({"ready": True})
+    try:
+        _serve(channel, interpreter, task_filter)
+    except EOFError:
+        _exit(0)
+
+
+def _set_environment(home):
+    keep = {k: v for k, v in os.environ.items() if k.endswith("_NUM_THREADS")}
+    keep |= {k: os.environ[k] for k in ("MPLBACKEND", "OMP_THREAD_LIMIT") if k in os.environ}
+    os.environ.clear()
+    os.environ.update(keep)
+    os.environ.update(HOME=home, TMPDIR=home, USER="student", LOGNAME="student", LANG="C.UTF-8")
+
+
+def _serve(channel, interpreter, task_filter):
+    """Carry out the judge's commands until it closes the connection."""
+    tasks, ended = set(), {}
+    while True:
+        command = channel.read()
+        if command["do"] == "cell":
+            channel.send(shell.run_cell(interpreter, command["source"]))
+        elif command["do"] == "task":
+            descriptor = channel.receive_descriptor()
+            pid = _quiet_fork()
+            if pid == 0:
+                _run_task(interpreter, descriptor, task_filter)
+            os.close(descriptor)
+            tasks.add(pid)
+            channel.send({"pid": pid})
+        elif command["do"] == "end":
+            pid = command["pid"]
+            if pid in tasks and pid not in ended:
+                ended[pid] = _waitpid(pid, 0)[1]
+            tasks.discard(pid)
+            channel.send({"status": ended.pop(pid, None)})
+        _reap(tasks, ended)
+
+
+def _reap(tasks, ended):
+    """Collect finished children: they count as processes until then."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = _waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            if pid in tasks:
+                ended[pid] = status
+
+
+def _quiet_fork():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forking with threads, which is ours to answer for
+        return _fork()
+
+
+def _run_task(interpreter, descriptor, task_filter):
+    """Be T: answer requests until the judge closes the connection."""
+    try:
+        os.close(CHANNEL)
+        if task_filter is not None:
+            task_filter.apply()
+        channel = Channel(socket.socket(fileno=descriptor))
+
+        def ask(number, args, kwargs):
+            channel.send({"ask": number, "args": args, "kwargs": kwargs})
+            answer = channel.read()
+            if "error" in answer:
+                raise _exception(*answer["error"])
+            return answer["value"]
+
+        session = None
+        while True:
+            message = channel.read()
+            if session is None:
+                session = Session(_evaluate(interpreter, message["expression"]), ask)
+            channel.send({"reply": session.perform(message["request"])})
+    except EOFError:
+        _exit(0)
+    finally:
+        _exit(3)
+
+
+def _evaluate(interpreter, expression):
+    """Return the value of an expression over the notebook's names.
+
+    If it has none, return a function that raises the reason, so that each request gets it.
+    """
+    with Capture():
+        try:
+            return eval(compile(expression, __file__, "eval"), interpreter.user_ns)
+        except BaseException as error:
+            reason = error
+
+    def missing(*args, **kwargs):
+        raise reason
+
+    return missing
+
+
+def _exception(name, message):
+    """Make the exception that a function of the judge raised, if it is a built-in one."""
+    import builtins
+
+    kind = getattr(builtins, name, None)
+    if isinstance(kind, type) and issubclass(kind, Exception):
+        with contextlib.suppress(TypeError):
+            return kind(message)
+    return RuntimeError(f"{name}: {message}")

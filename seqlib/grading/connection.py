@@ -1,0 +1,132 @@
+"""The judge's end of a connection to student code: no wait without a limit.
+
+Whatever the far side does (no answer, half an answer, an endless one, not reading what is
+sent), sending and reading end with a value or a :class:`Fault`.
+"""
+
+import select
+import socket
+import time
+
+from . import codec
+
+_LOOK = 0.1  # seconds between two looks at what the processes use
+_CHUNK = 1 << 18
+
+
+class Fault(Exception):
+    """Why there is no answer.
+
+    Attributes
+    ----------
+    kind : str
+        ``"timeout"``, ``"crash"``, ``"memory"`` or ``"protocol"``.
+    """
+
+    def __init__(self, kind, message):
+        super().__init__(message)
+        self.kind = kind
+
+
+class Watch:
+    """Limits of one operation: seconds of CPU, seconds on the clock, memory.
+
+    Parameters
+    ----------
+    seconds : float
+        CPU seconds, counted from the first look, which is after 0.1 s.
+    deadline : float
+        End on the clock, as ``time.monotonic``.
+    look : callable or None
+        ``look() -> Usage``; raises :class:`Fault` where another limit is reached.
+    """
+
+    def __init__(self, seconds, deadline, look=None):
+        self.seconds, self.deadline, self._look = seconds, deadline, look
+        self._start = None
+
+    def wait(self, readable=(), writable=()):
+        """Return when one of the sockets is ready; raise ``Fault`` at a limit."""
+        while True:
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                raise self._timeout()
+            if any(select.select(readable, writable, [], min(left, _LOOK))):
+                return
+            if self._look is not None:
+                used = self._look().seconds
+                self._start = used if self._start is None else self._start
+                if used - self._start > self.seconds:
+                    raise self._timeout()
+
+    def _timeout(self):
+        return Fault("timeout", f"no answer within {self.seconds:g} s")
+
+
+class Connection:
+    """Frames over a socket to a process that may be hostile."""
+
+    def __init__(self, connection):
+        connection.setblocking(False)
+        self._socket = connection
+
+    def send(self, value, watch):
+        """Send one value.
+
+        Raises
+        ------
+        Fault
+            If the far side is gone or does not read in time.
+        CodecError
+            If the value is too large or not plain: a mistake of the judge.
+        """
+        data = memoryview(codec.frame(value))
+        while data:
+            watch.wait(writable=[self._socket])
+            try:
+                data = data[self._socket.send(data[:_CHUNK]) :]
+            except OSError:
+                raise Fault("crash", "the process has ended") from None
+
+    def send_descriptor(self, descriptor, watch):
+        """Send a file descriptor with one byte."""
+        watch.wait(writable=[self._socket])
+        try:
+            socket.send_fds(self._socket, [b"+"], [descriptor])
+        except OSError:
+            raise Fault("crash", "the process has ended") from None
+
+    def read(self, watch):
+        """Return the next value.
+
+        Raises
+        ------
+        Fault
+            If there is none in time, the far side is gone, or its bytes are no value.
+        """
+        try:
+            return codec.read_frame(lambda count: self._receive(count, watch))
+        except codec.CodecError as error:
+            raise Fault("protocol", f"the answer could not be read: {error}") from None
+
+    def finished(self):
+        """Whether nothing more has come after the last value."""
+        return not select.select([self._socket], [], [], 0)[0]
+
+    def close(self):
+        """Close the connection."""
+        self._socket.close()
+
+    def _receive(self, count, watch):
+        data = bytearray()
+        while len(data) < count:
+            watch.wait(readable=[self._socket])
+            try:
+                # Plain recv: descriptors that the far side attaches are dropped.
+                part = self._socket.recv(min(count - len(data), _CHUNK))
+            except OSError:
+                part = b""
+            if not part:
+                raise Fault("crash", "the process has ended")
+            data += part
+        return bytes(data)

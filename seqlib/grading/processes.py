@@ -1,0 +1,115 @@
+"""Processes of a submission, as /proc shows them: who is there, what they use, ending them."""
+
+import contextlib
+import os
+import signal
+import time
+from typing import NamedTuple
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Usage(NamedTuple):
+    """What a tree of processes uses.
+
+    Attributes
+    ----------
+    memory : int
+        Bytes of anonymous memory, each process counted beyond what the fork server has.
+    seconds : float
+        CPU seconds, those of processes that have ended and were waited for included.
+    """
+
+    memory: int
+    seconds: float
+
+
+def children(pid):
+    """Return the process numbers of the children of ``pid``, none if it has ended."""
+    found = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with (
+                contextlib.suppress(OSError),
+                open(f"/proc/{pid}/task/{thread}/children") as file,
+            ):
+                found += map(int, file.read().split())
+    return found
+
+
+def tree(pid):
+    """Return ``pid`` and all its descendants."""
+    found = [pid]
+    for parent in found:  # grows while it is walked
+        found += children(parent)
+    return found
+
+
+def anonymous_memory(pid):
+    """Return the bytes of a process that are not backed by files, 0 if it has ended."""
+    try:
+        with open(f"/proc/{pid}/statm") as file:
+            _, resident, shared, *_ = map(int, file.read().split())
+    except (OSError, ValueError):
+        return 0
+    return (resident - shared) * _PAGE
+
+
+def cpu_seconds(pid):
+    """Return the CPU seconds of a process and of its children that were waited for."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / _TICK
+
+
+def usage(pid, shared):
+    """Return the ``Usage`` of ``pid`` and its descendants.
+
+    Parameters
+    ----------
+    pid : int
+        The supervisor.
+    shared : int
+        Anonymous bytes of the fork server, which every process shares at first.
+    """
+    memory, seconds = 0, 0.0
+    for process in tree(pid):
+        memory += max(0, anonymous_memory(process) - shared)
+        seconds += cpu_seconds(process)
+    return Usage(memory, seconds)
+
+
+def number_inside(pid):
+    """Return the process number that ``pid`` has in its own namespace, None if it has ended."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status") as file:
+        for line in file:
+            if line.startswith("NSpid:"):
+                return int(line.split()[-1])
+    return None
+
+
+def end_descendants(confined=False):
+    """Kill and reap the children of this process until none is left.
+
+    What a killed child leaves behind becomes a child of this process, which must be a
+    subreaper, and is killed in the next round.
+
+    Parameters
+    ----------
+    confined : bool
+        Whether a signal to all processes reaches only our own.
+    """
+    while True:
+        for pid in ([-1] if confined else []) + children(os.getpid()):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0] != 0:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.001)

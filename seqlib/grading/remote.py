@@ -1,0 +1,169 @@
+"""A subject in the sandbox: the same requests as in the judge's process, over a socket."""
+
+import itertools
+
+import numpy as np
+
+from ..subject.guard import one_line
+from ..subject.subject import Reply, reply_from
+from ..subject.values import number_handles
+from .connection import Fault
+from .spawned import describe_status
+
+_FAULTS = (None, "unsupported", "memory", "interrupted")  # what the far side may report
+_MAX_LINES = 20
+
+
+class RemoteSubject:
+    """A function or class of a submission, in the state after the cells run so far.
+
+    Requests are served by a process forked for this subject. A request that ends the process,
+    or has no answer within its limits, costs that request alone: the next one is served by
+    another fork of the same state.
+
+    Parameters
+    ----------
+    submission : Submission
+        Where it runs.
+    expression : str
+        Evaluated over the notebook's names.
+    """
+
+    def __init__(self, submission, expression):
+        self._submission, self._expression = submission, expression
+        self._cells = submission.cells_run
+        self._task = None
+
+    def perform(self, request):
+        """Carry out one request and return its ``Reply``.
+
+        Raises
+        ------
+        RuntimeError
+            If cells were run since the subject was made.
+        CodecError
+            If the request is not plain or too large.
+        SandboxError
+            If the sandbox itself failed.
+        """
+        request, functions = number_handles(request)
+        seconds = request.get("seconds") or self._submission.limits.call
+        try:
+            if self._task is None:
+                self._task = self._open()
+            fields = self._exchange(request, functions, self._submission.watch(seconds))
+            return _checked(fields)
+        except Fault as fault:
+            return self._faulty(fault)
+
+    def fresh(self):
+        """Return the same subject without what any request has changed.
+
+        Raises
+        ------
+        RuntimeError
+            If cells were run since the subject was made.
+        """
+        self._check_state()
+        return RemoteSubject(self._submission, self._expression)
+
+    def close(self):
+        """End its process."""
+        if self._task is not None:
+            self._task.end()
+            self._task = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    def _check_state(self):
+        if self._submission.cells_run != self._cells:
+            raise RuntimeError("cells were run since this subject was made; make a new one")
+
+    def _open(self):
+        self._check_state()
+        return self._submission.open_task()
+
+    def _exchange(self, request, functions, watch):
+        """Send the request, answer what is asked meanwhile, return the reply's fields."""
+        connection = self._task.connection
+        connection.send({"expression": self._expression, "request": request}, watch)
+        for asked in itertools.count(1):
+            answer = connection.read(watch)
+            if type(answer) is not dict:
+                raise Fault("protocol", "the answer could not be read: it is no dict")
+            if "reply" in answer:
+                if not connection.finished():
+                    raise Fault("protocol", "more came than one answer")
+                return answer["reply"]
+            if asked > self._submission.limits.asks:
+                raise Fault("protocol", f"more than {asked - 1} calls of the given function")
+            connection.send(self._answer(answer, functions), watch)
+
+    def _answer(self, asked, functions):
+        """Call a function of the judge with what the far side sent."""
+        number, args, kwargs = asked.get("ask"), asked.get("args"), asked.get("kwargs")
+        if (
+            type(number) is not int
+            or not 0 <= number < len(functions)
+            or type(args) not in (list, tuple)
+            or type(kwargs) is not dict
+            or not all(type(name) is str for name in kwargs)
+        ):
+            raise Fault("protocol", "the answer could not be read: it is no call")
+        limit = self._submission.limits.ask_numbers
+        if _numbers([*args, *kwargs.values()]) > limit:
+            message = f"the arguments may hold {limit} numbers altogether, these hold more"
+            return {"error": ("ValueError", message)}
+        try:
+            return {"value": functions[number](*args, **kwargs)}
+        except Exception as error:
+            return {"error": (type(error).__name__, str(error))}
+
+    def _faulty(self, fault):
+        """End the process and say why there is no answer."""
+        task, self._task = self._task, None
+        status = task.end() if task is not None else None
+        message = str(fault)
+        if fault.kind == "crash":
+            message = f"the call ended the Python process ({describe_status(status)})"
+        elif fault.kind == "memory":
+            message = f"the call used {fault}"
+        return Reply(error=message, fault=fault.kind)
+
+
+def _checked(fields):
+    """Return the ``Reply`` of what the far side sent, with texts that are safe to show."""
+    try:
+        reply = reply_from(fields)
+    except TypeError as error:
+        raise Fault("protocol", f"the answer could not be read: {error}") from None
+    if reply.fault not in _FAULTS:
+        raise Fault("protocol", "the answer could not be read: it reports an unknown fault")
+    return Reply(
+        value=reply.value,
+        error=None if reply.error is None else one_line(reply.error),
+        where=_lines(reply.where),
+        modified=_lines(reply.modified),
+        stdout=reply.stdout[:5000],
+        fault=reply.fault,
+        warnings=_lines(reply.warnings),
+    )
+
+
+def _lines(texts):
+    return tuple(one_line(text) for text in texts[:_MAX_LINES])
+
+
+def _numbers(value):
+    """Count the numbers in a plain value."""
+    if type(value) is np.ndarray:
+        return value.size
+    if type(value) in (list, tuple):
+        return sum(_numbers(part) for part in value)
+    if type(value) is dict:
+        return sum(_numbers(part) for part in value.values())
+    return len(value) if type(value) in (str, bytes) else 1

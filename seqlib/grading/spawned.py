@@ -1,0 +1,168 @@
+"""The processes of one submission, from the judge's side."""
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import socket
+import time
+
+from . import codec, processes
+from .connection import Connection, Fault, Watch
+
+_END = 5.0  # seconds for everything to be gone after the order to end
+
+
+class Spawned:
+    """A supervisor S, the student's process P below it, and the connection to P.
+
+    Parameters
+    ----------
+    pid, descriptor : int
+        S, and a descriptor that becomes readable when it has ended.
+    connection : socket
+        To P.
+    status : int
+        End of a pipe on which S says how P ended, or why it could not be locked in.
+    home : Path
+        The folder that P may write, where that is on our disk.
+    shared : int
+        Anonymous bytes of the fork server.
+    limits : Limits
+        What they may use.
+    """
+
+    def __init__(self, pid, descriptor, connection, status, home, shared, limits):
+        self.pid = pid
+        self._descriptor, self._status = descriptor, status
+        self._connection = Connection(connection)
+        self._home, self._shared, self._limits = home, shared, limits
+        self._result = None
+
+    def start(self, seconds):
+        """Wait until P is locked in.
+
+        Raises
+        ------
+        Fault
+            If it is not.
+        """
+        if self._ask(None, self.watch(seconds)) != {"ready": True}:
+            raise Fault("protocol", "the process did not report that it is ready")
+
+    def watch(self, seconds, deadline=None):
+        """Return the limits of an operation that may take ``seconds`` of CPU."""
+        end = time.monotonic() + self._limits.patience * seconds
+        return Watch(seconds, min(end, deadline or end), self._look)
+
+    def run_cell(self, source, watch):
+        """Run a cell in P and return its unchecked result."""
+        return self._ask({"do": "cell", "source": source}, watch)
+
+    def open_task(self, watch):
+        """Fork a process for a task.
+
+        Returns
+        -------
+        connection : Connection
+        number : int
+            Its process number as P sees it.
+        """
+        self._connection.send({"do": "task"}, watch)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._connection.send_descriptor(theirs.fileno(), watch)
+        try:
+            answer = self._connection.read(watch)
+            if type(answer) is not dict or type(answer.get("pid")) is not int:
+                raise Fault("protocol", "the process did not say which process it forked")
+        except Fault:
+            ours.close()
+            raise
+        return Connection(ours), answer["pid"]
+
+    def end_task(self, number, watch):
+        """Kill the process of a task, if it still runs, and return how it ended."""
+        student = processes.children(self.pid)
+        for pid in [child for parent in student for child in processes.children(parent)]:
+            if processes.number_inside(pid) == number:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+        answer = self._ask({"do": "end", "pid": number}, watch)
+        return answer.get("status") if type(answer) is dict else None
+
+    def how_it_ended(self):
+        """Return why P is gone, as a phrase: ``"signal SIGSEGV"``, ``"exit code 0"``."""
+        if self._result is None and select.select([self._status], [], [], 1)[0]:
+            data = os.read(self._status, 1 << 16)
+            self._result = codec.decode(data[codec.HEADER.size :]) if data else {}
+        result = self._result or {}
+        if "failed" in result:
+            return result["failed"]
+        return describe_status(result.get("status"))
+
+    @property
+    def locked_in(self):
+        """Whether S has not reported a failure of its locks."""
+        self.how_it_ended()
+        return "failed" not in (self._result or {})
+
+    def close(self):
+        """End all processes; return when none is left."""
+        self._connection.close()
+        for order in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(self._descriptor, order)
+            if select.select([self._descriptor], [], [], _END)[0]:
+                break
+        os.close(self._descriptor)
+        os.close(self._status)
+        remove_folder(self._home)
+
+    def _ask(self, command, watch):
+        if command is not None:
+            self._connection.send(command, watch)
+        return self._connection.read(watch)
+
+    def _look(self):
+        used = processes.usage(self.pid, self._shared)
+        if used.memory > self._limits.memory:
+            raise Fault("memory", f"more than {self._limits.memory >> 20} MiB of memory")
+        if _too_full(self._home, self._limits):
+            raise Fault("memory", f"more than {self._limits.folder >> 20} MiB of files")
+        return used
+
+
+def describe_status(status):
+    """Return what a wait status says."""
+    if type(status) is not int:
+        return "for a reason that is not known"
+    if os.WIFSIGNALED(status):
+        with contextlib.suppress(ValueError):
+            return f"signal {signal.Signals(os.WTERMSIG(status)).name}"
+    return f"exit code {os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else status}"
+
+
+def remove_folder(folder):
+    """Remove a folder whatever a submission has done to the modes of what lies in it."""
+    for root, folders, _ in os.walk(folder):
+        for name in folders:
+            path = os.path.join(root, name)
+            if not os.path.islink(path):
+                with contextlib.suppress(OSError):
+                    os.chmod(path, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _too_full(folder, limits):
+    """Whether what lies in a folder exceeds the limits; nothing is followed out of it."""
+    size = entries = 0
+    for root, folders, files in os.walk(folder):
+        entries += len(folders) + len(files)
+        for name in files:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(root, name)).st_blocks * 512
+        if size > limits.folder or entries > limits.folder_entries:
+            return True
+    return False

@@ -1,0 +1,222 @@
+"""A submission in the sandbox: its cells in order, its functions as subjects."""
+
+import time
+from dataclasses import dataclass, field
+
+from .connection import Fault
+from .outputs import clean_outputs, error_output
+from .remote import RemoteSubject
+
+_ADMINISTRATION = 10.0  # seconds for P to fork or reap a task
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What came of one cell.
+
+    Attributes
+    ----------
+    outputs : list of dict
+        In nbformat's form, text and PNG only.
+    ok : bool
+        Whether it ran without an error.
+    seconds : float
+        On the clock.
+    fault : str or None
+        ``"timeout"``, ``"crash"``, ``"memory"`` or ``"protocol"`` if the cell ended or
+        blocked the process and is left out from then on; ``"stopped"`` if it was not run,
+        because the submission had been given up; else None.
+    """
+
+    outputs: list = field(default_factory=list)
+    ok: bool = True
+    seconds: float = 0.0
+    fault: str | None = None
+
+
+class Submission:
+    """Cells and tasks of one notebook; made by :meth:`Sandbox.open`.
+
+    A cell that ends or blocks the process is left out: the process is started again, the
+    earlier cells are run again, and the submission goes on.
+
+    Parameters
+    ----------
+    sandbox : Sandbox
+        Where it runs.
+    build : Path
+        Folder of the student build.
+    """
+
+    def __init__(self, sandbox, build):
+        self.limits = sandbox.limits
+        self._sandbox, self._build = sandbox, build
+        self._deadline = time.monotonic() + self.limits.patience * self.limits.submission
+        self._sources = []
+        self._skipped = self._restarts = 0
+        self._given_up = None
+        self._spawned = None
+        self._start()
+
+    @property
+    def cells_run(self):
+        """How many cells made the present state."""
+        return len(self._sources)
+
+    @property
+    def given_up(self):
+        """Why no more is run, a sentence; None while the submission goes on."""
+        if self._given_up is None and time.monotonic() > self._deadline:
+            self._given_up = (
+                f"the notebook took longer than {self.limits.submission:g} s altogether"
+            )
+        return self._given_up
+
+    def run_cell(self, source):
+        """Run a cell after those run so far.
+
+        Parameters
+        ----------
+        source : str
+            Python, with IPython's magics.
+
+        Returns
+        -------
+        CellResult
+        """
+        start = time.monotonic()
+        try:
+            result = self._live().run_cell(source, self.watch(self.limits.cell))
+            if type(result) is not dict:
+                raise Fault("protocol", "the answer is not a result")
+        except Fault as fault:
+            return self._leave_out(fault, time.monotonic() - start)
+        self._sources.append(source)
+        outputs = clean_outputs(result.get("outputs"), self.limits.output)
+        return CellResult(outputs, result.get("ok") is True, time.monotonic() - start)
+
+    def subject(self, expression):
+        """Return a function or class of the notebook as a subject.
+
+        Parameters
+        ----------
+        expression : str
+            Evaluated over the notebook's names in the present state: ``"attention"``.
+
+        Returns
+        -------
+        RemoteSubject
+        """
+        return RemoteSubject(self, expression)
+
+    def close(self):
+        """End all processes of the submission."""
+        if self._spawned is not None:
+            self._spawned.close()
+            self._spawned = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    # What RemoteSubject uses.
+
+    def watch(self, seconds):
+        """Return the limits of an operation of ``seconds`` within those of the submission."""
+        return self._live().watch(seconds, self._deadline)
+
+    def open_task(self):
+        """Fork a process in the present state; start P again if it has died.
+
+        Raises
+        ------
+        Fault
+            If there is none to be had.
+        """
+        while True:
+            spawned = self._live()
+            try:
+                connection, number = spawned.open_task(self.watch(_ADMINISTRATION))
+            except Fault as fault:
+                self.close()
+                self._restart(fault)
+            else:
+                return Task(self, spawned, connection, number)
+
+    def lost(self, spawned):
+        """Take note that P no longer answers."""
+        if self._spawned is spawned:
+            self.close()
+
+    def _live(self):
+        """Return the processes, started again if they are gone, in the present state."""
+        if self.given_up is not None:
+            raise Fault("stopped", self.given_up)
+        while self._spawned is None:
+            self._start()
+            for source in self._sources:
+                watch = self._spawned.watch(self.limits.cell, self._deadline)
+                try:
+                    self._spawned.run_cell(source, watch)
+                except Fault as fault:
+                    self.close()
+                    self._restart(fault)
+                    break
+        return self._spawned
+
+    def _start(self):
+        self._spawned = self._sandbox.spawn(self._build)
+
+    def _restart(self, fault):
+        self._restarts += 1
+        if self._restarts > self.limits.restarts:
+            self._given_up = (
+                f"the notebook's process had to be started more than {self.limits.restarts} "
+                f"times ({fault})"
+            )
+            raise Fault("stopped", self._given_up)
+
+    def _leave_out(self, fault, seconds):
+        if fault.kind == "stopped":
+            message = f"This cell was not run: {fault}."
+            return CellResult([error_output("NotRun", message)], False, seconds, fault.kind)
+        message = _SAYS[fault.kind].format(
+            fault=fault, limits=self.limits, how=self._how_it_ended(fault)
+        )
+        self.close()
+        self._skipped += 1
+        if self._skipped > self.limits.skipped:
+            self._given_up = f"more than {self.limits.skipped} cells ended or blocked Python"
+        return CellResult([error_output("CellLeftOut", message)], False, seconds, fault.kind)
+
+    def _how_it_ended(self, fault):
+        if fault.kind != "crash" or self._spawned is None:
+            return ""
+        return self._spawned.how_it_ended()
+
+
+_SAYS = {
+    "timeout": "This cell was left out: it did not finish within {limits.cell:g} s.",
+    "crash": "This cell was left out: it ended the Python process ({how}).",
+    "memory": "This cell was left out: it used {fault}.",
+    "protocol": "This cell was left out: {fault}.",
+}
+
+
+class Task:
+    """The process of one task."""
+
+    def __init__(self, submission, spawned, connection, number):
+        self.connection = connection
+        self._submission, self._spawned, self._number = submission, spawned, number
+
+    def end(self):
+        """End the process; return its wait status, None if that is not known."""
+        self.connection.close()
+        try:
+            return self._spawned.end_task(self._number, self._spawned.watch(2.0))
+        except (Fault, OSError):
+            self._submission.lost(self._spawned)
+            return None
