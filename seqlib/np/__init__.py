@@ -6,9 +6,13 @@ returns one gradient per positional floating-point argument, in order.
 """
 
 from seqlib.np.activation import *
+from seqlib.np.adamw import *
 from seqlib.np.attention import *
+from seqlib.np.decoder import *
+from seqlib.np.feedforward import *
 from seqlib.np.masks import *
 from seqlib.np.multihead import *
 from seqlib.np.norm import *
 from seqlib.np.positions import *
 from seqlib.np.tokens import *
+from seqlib.np.transformer import *

@@ -42,8 +42,8 @@ def layer_norm(x, weight, bias, *, eps=1e-5):
 
     References
     ----------
-    Equations (19) and (20). Ba, Kiros and Hinton (2016), "Layer Normalization", section 3,
-    arXiv:1607.06450.
+    Lecture notes, equations (19) and (20). Ba, Kiros and Hinton (2016), "Layer
+    Normalization", Section 3, arXiv:1607.06450.
     """
     check_shape("weight", weight, x.shape[-1:])
     check_shape("bias", bias, x.shape[-1:])
@@ -112,8 +112,8 @@ def rms_norm(x, weight, *, eps=1e-6):
 
     References
     ----------
-    Equation (21). Zhang and Sennrich (2019), "Root Mean Square Layer Normalization",
-    section 4, arXiv:1910.07467.
+    Lecture notes, equation (21). Zhang and Sennrich (2019), "Root Mean Square Layer
+    Normalization", Section 4, arXiv:1910.07467.
     """
     check_shape("weight", weight, x.shape[-1:])
     x_hat, _ = _scale_to_unit_rms(x, eps)

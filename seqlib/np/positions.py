@@ -41,8 +41,8 @@ def sinusoidal_positions(T, D, *, base=10000.0, offset=0):
 
     References
     ----------
-    The vectors p of equation (16). Vaswani et al. (2017), "Attention Is All You Need",
-    section 3.5, arXiv:1706.03762.
+    Lecture notes, the vectors p of equation (16). Vaswani et al. (2017), "Attention Is All
+    You Need", Section 3.5, arXiv:1706.03762.
     """
     check_positive("T", T)
     check_positive("D", D)
@@ -91,7 +91,7 @@ def rotary(x, *, offset=0, base=10000.0):
     References
     ----------
     Su et al. (2021), "RoFormer: Enhanced Transformer with Rotary Position Embedding",
-    section 3.2, arXiv:2104.09864.
+    Section 3.2, arXiv:2104.09864.
     """
     cos, sin = _rotation(x, offset, base)
     return _rotate(x, cos, sin)
@@ -170,7 +170,7 @@ def alibi_bias(N, T, S):
     References
     ----------
     Press, Smith and Lewis (2021), "Train Short, Test Long: Attention with Linear Biases
-    Enables Input Length Extrapolation", section 3, arXiv:2108.12409.
+    Enables Input Length Extrapolation", Section 3, arXiv:2108.12409.
     """
     for name, size in (("N", N), ("T", T), ("S", S)):
         check_positive(name, size)

@@ -33,7 +33,7 @@ def one_hot(ids, V):
 
     References
     ----------
-    The vectors e of section 9, "Tokenization and Embedding".
+    Lecture notes, the vectors e of section 9, "Tokenization and Embedding".
     """
     check_positive("V", V)
     check_ids("ids", ids, V)
@@ -68,7 +68,7 @@ def embedding(ids, weight):
 
     References
     ----------
-    The equation for x in section 9, "Tokenization and Embedding".
+    Lecture notes, the equation for x in section 9, "Tokenization and Embedding".
     """
     check_shape("weight", weight, ("V", "D"))
     check_ids("ids", ids, weight.shape[0])

@@ -39,8 +39,8 @@ def layer_norm(x, weight, bias, *, eps=1e-5):
 
     References
     ----------
-    Equations (19) and (20). Ba, Kiros and Hinton (2016), "Layer Normalization", section 3,
-    arXiv:1607.06450.
+    Lecture notes, equations (19) and (20). Ba, Kiros and Hinton (2016), "Layer
+    Normalization", Section 3, arXiv:1607.06450.
     """
     check_shape("weight", weight, x.shape[-1:])
     check_shape("bias", bias, x.shape[-1:])
@@ -79,8 +79,8 @@ def rms_norm(x, weight, *, eps=1e-6):
 
     References
     ----------
-    Equation (21). Zhang and Sennrich (2019), "Root Mean Square Layer Normalization",
-    section 4, arXiv:1910.07467.
+    Lecture notes, equation (21). Zhang and Sennrich (2019), "Root Mean Square Layer
+    Normalization", Section 4, arXiv:1910.07467.
     """
     check_shape("weight", weight, x.shape[-1:])
     wide = _widen(x)
@@ -100,11 +100,11 @@ class LayerNorm(nn.Module):
     The forward pass is PyTorch's fused kernel for :func:`layer_norm`.
     """
 
-    def __init__(self, d_model, *, eps=1e-5):
+    def __init__(self, dim, *, eps=1e-5):
         super().__init__()
         self.eps = eps
-        self.weight = nn.Parameter(torch.ones(d_model))
-        self.bias = nn.Parameter(torch.zeros(d_model))
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.bias = nn.Parameter(torch.zeros(dim))
 
     def forward(self, x):
         """Map ``x`` of shape ``(..., D)`` to the same shape."""
@@ -120,10 +120,10 @@ class RMSNorm(nn.Module):
     The forward pass is PyTorch's fused kernel for :func:`rms_norm`.
     """
 
-    def __init__(self, d_model, *, eps=1e-6):
+    def __init__(self, dim, *, eps=1e-6):
         super().__init__()
         self.eps = eps
-        self.weight = nn.Parameter(torch.ones(d_model))
+        self.weight = nn.Parameter(torch.ones(dim))
 
     def forward(self, x):
         """Map ``x`` of shape ``(..., D)`` to the same shape."""
