@@ -1,5 +1,9 @@
 """Helpers of the tests: run a function in both backends, and hold it against a reference."""
 
+import inspect
+import pkgutil
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +11,29 @@ from numpy.testing import assert_allclose
 
 import seqlib.np as snp
 import seqlib.pt as spt
+
+
+def modules(package):
+    """Return the public modules that a package imports.
+
+    Not by attribute: ``seqlib.np.rnn`` is the function, which hides the module of that name.
+    """
+    names = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name[0] != "_"]
+    full = [f"{package.__name__}.{name}" for name in names]
+    return [sys.modules[name] for name in full if name in sys.modules]
+
+
+def functions(package):
+    """Return the public functions of a package by name."""
+    public = {
+        name: getattr(module, name)
+        for module in modules(package)
+        for name in getattr(module, "__all__", [])
+    }
+    return {name: f for name, f in public.items() if inspect.isfunction(f)}
+
+
+NUMPY, PYTORCH = functions(snp), functions(spt)
 
 
 def tensors(values, *, grad=False):
