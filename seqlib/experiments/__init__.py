@@ -9,7 +9,7 @@ Each script is a module with
 ``SEEDS``
     the seeds of the repetitions,
 ``TOLERANCE``
-    how far the quick form may be from the committed numbers, relatively,
+    ``rtol`` and ``atol``: how far the quick form may be from the committed numbers,
 ``run(inputs, seed)``
     the computation: a nested dict of numbers.
 
@@ -22,4 +22,4 @@ from seqlib.experiments.record import load
 
 __all__ = ["SCRIPTS", "load"]
 
-SCRIPTS = ("sqrt_dk",)
+SCRIPTS = ("sqrt_dk", "two_heads")
