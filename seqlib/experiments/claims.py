@@ -1,5 +1,6 @@
 """What a cell of the page of claims ends with: evidence in, verdict out."""
 
+import numpy as np
 from IPython.display import display
 
 # MyST-NB finds a value under this type by its name, and does not show the output itself.
@@ -30,7 +31,7 @@ def verdict(claim, evidence):
     if not evidence:
         raise ValueError(f"evidence must hold at least one case, got {evidence!r}")
     for case, held in evidence.items():
-        if type(held).__name__ not in ("bool", "bool_", "bool"):
+        if not isinstance(held, (bool, np.bool_)):
             raise ValueError(
                 f"evidence must map cases to True or False, got {held!r} for {case!r}; "
                 "compare the measured number with a bound"
