@@ -21,7 +21,7 @@ _DETACH = 2
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 
 HOME = "/home/student"
-BUILD = "/course"
+BUILD = "/course/site-packages"
 
 
 class _Attributes(ctypes.Structure):
@@ -44,7 +44,7 @@ def enter(root, *, shown, hidden, links, build, size, entries):
     links : list of tuple of str
         Links to make at the root, with their targets.
     build : str
-        Folder of the student build, bound at ``/course``.
+        Folder of the student build, bound at ``BUILD``.
     size, entries : int
         Bytes and entries of the writable folder ``/home/student``.
 
