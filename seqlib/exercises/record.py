@@ -28,6 +28,36 @@ class Case:
     tag: str = "base"
 
 
+def module_case(
+    *build, state, inputs, cotangent=None, mode="eval", label="", tag="base", **options
+):
+    """Return the case of a task of kind ``"module"``.
+
+    Parameters
+    ----------
+    *build, **options
+        Arguments of the student's class.
+    state : dict of str to ndarray, or None
+        Value of every parameter, by the name that the text of the task gives.
+    inputs : sequence
+        Arguments of ``forward``.
+    cotangent : ndarray or list, optional
+        dy for the output; gradients are compared only if it is given.
+    mode : {"eval", "train"}
+        State of dropout and the like.
+    label, tag : str
+        As in :class:`Case`.
+    """
+    request = {
+        "kwargs": options,
+        "state": state,
+        "inputs": list(inputs),
+        "cotangent": cotangent,
+        "mode": mode,
+    }
+    return Case(tuple(build), request, label, tag)
+
+
 @dataclass(frozen=True)
 class Criterion:
     """One line of the mark scheme.
@@ -49,9 +79,10 @@ class Criterion:
         Index (of a tuple) or key (of a dict) of the part that is compared; None for all.
     holds : callable or None
         ``holds(call, rng)``, where ``call(*args, **kwargs)`` runs the student's function and
-        returns its plain value: None if the property holds, else one sentence that says
-        where it fails. It must not hold for a constant answer only because it is constant:
-        it pays only if all ``needs`` hold.
+        returns its plain value, and ``call.last`` is the whole reply: None if the property
+        holds, else one phrase that says where it fails. It must not hold for a constant
+        answer only because it is constant: it pays only if all ``needs`` hold. Makers of such
+        functions are in ``seqlib.exercises.properties``.
     needs : tuple of str
         Criteria without which this one pays nothing. The base value needs nothing.
     dtype : bool
@@ -137,7 +168,10 @@ class Task:
     kind : str
         One of ``KINDS``: how a case becomes an answer.
     options : Mapping
-        What the kind needs besides (see ``seqlib.judge.kinds``).
+        What the kind needs besides (see ``seqlib.judge.kinds``). For every kind, ``"parts"``
+        names the parts of the answer, ``("Y", "A")``, and ``"axes"`` its last axes, so that
+        a message can say ``"batch row 0, time step 2"``; ``"time step"`` is the name of the
+        axis of time.
     tolerance : Tolerance
         From the measured spread of several right styles.
     shortcuts : tuple of str

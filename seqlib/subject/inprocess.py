@@ -1,7 +1,10 @@
 """A subject in the judge's own process: what ``check`` uses."""
 
+from dataclasses import replace
+
 from .driver import Session
-from .subject import reply_from
+from .subject import Reply, reply_from
+from .timelimit import TimeLimit
 from .values import number_handles
 
 
@@ -23,7 +26,17 @@ class InProcess:
     def perform(self, request):
         """Carry out one request and return its ``Reply``."""
         request, self._functions = number_handles(request)
-        return reply_from(self._session.perform(request))
+        limit = TimeLimit(request.get("seconds"))
+        try:
+            with limit:
+                reply = reply_from(self._session.perform(request))
+        except KeyboardInterrupt:
+            if not limit.reached:
+                raise
+            return Reply(fault="timeout")
+        if reply.fault == "interrupted" and limit.reached:
+            return replace(reply, value=None, error=None, fault="timeout")
+        return reply
 
     def fresh(self):
         """Return a subject without what was kept; the function's own globals are shared."""

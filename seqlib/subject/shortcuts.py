@@ -25,12 +25,13 @@ class Shortcuts:
         self.names = tuple(names)
         self._loaded = ()
         self._patches = []
+        self._refusals = {}  # id of a refused function: the function and its refusal
         self._lifted = False
 
     @property
     def stale(self):
         """Whether a library that matters was imported since the last call."""
-        return self._loaded != self._roots()
+        return self._loaded != self._found()
 
     @contextlib.contextmanager
     def refused(self, namespace):
@@ -39,9 +40,9 @@ class Shortcuts:
             yield
             return
         if self.stale:
-            self._loaded = self._roots()
-            self._patches = _find(self.names, self._refusal)
-        patches = self._patches + _aliases(self._patches, namespace)
+            self._loaded = self._found()
+            self._patches, self._refusals = _find(self.names, self._refusal)
+        patches = self._patches + _places(namespace, self._refusals)
         with contextlib.ExitStack() as stack:
             for owner, key, refusal in patches:
                 stack.enter_context(patched(owner, key, refusal))
@@ -66,13 +67,13 @@ class Shortcuts:
 
         return refuse
 
-    def _roots(self):
-        return tuple(name for name in self.names if name.partition(".")[0] in sys.modules)
+    def _found(self):
+        return tuple(name for name in self.names if _resolve(name)[0] is not None)
 
 
 def _find(names, refusal):
-    """List ``(namespace or class, key, refusal)`` for all places of the named objects."""
-    patches, wanted = [], {}
+    """Return the patches ``(owner, key, refusal)``, and the refusals of functions by id."""
+    patches, refusals = [], {}
     for name in names:
         owner, key = _resolve(name)
         if owner is None:
@@ -84,25 +85,19 @@ def _find(names, refusal):
         elif isinstance(owner, type):
             patches.append((owner, key, refusal(name, target)))
         else:
-            wanted[id(target)] = (target, refusal(name, target))
+            refusals[id(target)] = (target, refusal(name, target))
     for module in list(sys.modules.values()):
-        if wanted and isinstance(module, types.ModuleType):
-            patches += [
-                (vars(module), key, wanted[id(value)][1])
-                for key, value in list(vars(module).items())
-                if id(value) in wanted
-            ]
-    return patches
+        if refusals and isinstance(module, types.ModuleType):
+            patches += _places(vars(module), refusals)
+    return patches, refusals
 
 
-def _aliases(patches, namespace):
-    """List the places in ``namespace`` that hold a refused function."""
-    refusals = {id(owner[key]): r for owner, key, r in patches if type(owner) is dict}
-    listed = {(id(owner), key) for owner, key, _ in patches}
+def _places(namespace, refusals):
+    """List the patches for all names of refused functions in one namespace."""
     return [
-        (namespace, key, refusals[id(value)])
+        (namespace, key, refusals[id(value)][1])
         for key, value in list(namespace.items())
-        if id(value) in refusals and (id(namespace), key) not in listed
+        if id(value) in refusals
     ]
 
 

@@ -78,7 +78,7 @@ def number_handles(request):
         functions.append(leaf.function)
         return Handle(None, len(functions) - 1)
 
-    return _map(number, request), functions
+    return map_leaves(number, request), functions
 
 
 def materialise(value, ask):
@@ -110,7 +110,7 @@ def materialise(value, ask):
             return _caller(leaf, ask)
         return leaf
 
-    return _map(make, value)
+    return map_leaves(make, value)
 
 
 def unchanged(argument, value):
@@ -302,12 +302,12 @@ def _caller(handle, ask):
     return call
 
 
-def _map(function, value) -> Any:
+def map_leaves(function, value) -> Any:
     """Apply ``function`` to every leaf of nested lists, tuples and dicts."""
     if type(value) is list:
-        return [_map(function, part) for part in value]
+        return [map_leaves(function, part) for part in value]
     if type(value) is tuple:
-        return tuple(_map(function, part) for part in value)
+        return tuple(map_leaves(function, part) for part in value)
     if type(value) is dict:
-        return {key: _map(function, part) for key, part in value.items()}
+        return {key: map_leaves(function, part) for key, part in value.items()}
     return function(value)

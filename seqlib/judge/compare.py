@@ -1,0 +1,217 @@
+"""Compare an answer with the reference, and say what differs without giving it away.
+
+The first difference that is found is the one that is named, in this order: type, number of
+parts, shape, dtype (only where the task asks for one), non-finite entries, values.
+Both sides are plain values, so nothing of a student's code runs here.
+"""
+
+import numpy as np
+
+# Rounding of the largest entry of an array may show up in its smallest one.
+_ROUNDINGS = 10
+_HALF = (4e-3, 1e-3)  # relative and absolute tolerance where the reference itself is float16
+
+
+def difference(
+    expected, got, tolerance, *, dtype=False, axes=(), names=None, what="the answer"
+):
+    """Return the first difference as a phrase, or None if the answer is right.
+
+    Parameters
+    ----------
+    expected : object
+        The reference's plain value.
+    got : object
+        The student's plain value. Numbers, arrays without axes and nested lists of numbers
+        count as arrays, integers as floats, and lists as tuples.
+    tolerance : seqlib.exercises.record.Tolerance
+        The coarser dtype of the two values decides which pair of it holds.
+    dtype : bool
+        Whether the dtypes must agree.
+    axes : tuple of str
+        Names of the last axes of the answer, ``("batch row", "time step")``. Of several wrong
+        entries the first in time is named if one axis is called ``"time step"``.
+    names : sequence or dict, optional
+        Names of the parts of the answer, ``("Y", "A")``.
+    what : str
+        Subject of the phrase.
+    """
+    return _Comparison(tolerance, dtype, axes, names).any(expected, got, what)
+
+
+def name_of(part, names=None, what="the answer"):
+    """Return what a phrase calls one part of ``what``."""
+    try:
+        return str(names[part])
+    except (TypeError, KeyError, IndexError):
+        return f"part {part!r} of {what}"
+
+
+class _Comparison:
+    def __init__(self, tolerance, dtype, axes, names):
+        self.tolerance, self.dtype, self.axes = tolerance, dtype, axes
+        self.names = names
+
+    def any(self, expected, got, what):
+        if got is None and expected is not None:
+            return f"{what} is None; is a return statement missing?"
+        if expected is None:
+            return None if got is None else f"{what} must be None here, not {_kind(got)}"
+        if isinstance(expected, dict):
+            return self.dicts(expected, got, what)
+        if isinstance(expected, str | bytes):
+            return self.texts(expected, got, what)
+        if not isinstance(expected, tuple):  # a tuple has parts, even if all are numbers
+            array = as_array(expected)
+            if array is not None:
+                return self.arrays(array, got, what)
+        if isinstance(expected, list | tuple):
+            return self.parts(expected, got, what)
+        return None if expected == got else f"{what} is wrong"  # integers beyond 64 bits
+
+    def dicts(self, expected, got, what):
+        if not isinstance(got, dict):
+            return f"{what} is {_kind(got)}, not a dict"
+        unexpected = [key for key in got if key not in expected]
+        missing = [key for key in expected if key not in got]
+        if unexpected:
+            return f"{what} has the key {unexpected[0]!r}, which does not belong there"
+        if missing and all(isinstance(key, str) for key in missing):
+            return f"{what} lacks the key {missing[0]!r}"
+        if missing:
+            return f"{what} lacks {len(missing)} of {len(expected)} keys"
+        return self.first((expected[k], got[k], self.name(k, what)) for k in expected)
+
+    def parts(self, expected, got, what):
+        if isinstance(got, np.ndarray) and got.ndim > 0:
+            got = list(got)
+        if not isinstance(got, list | tuple):
+            return f"{what} is {_kind(got)}, not {len(expected)} parts"
+        if len(got) != len(expected):
+            return f"{what} has {len(got)} parts, not {len(expected)}"
+        whats = [self.name(i, what) for i in range(len(expected))]
+        return self.first(zip(expected, got, whats, strict=True))
+
+    def name(self, part, what):
+        return name_of(part, self.names if what == "the answer" else None, what)
+
+    def first(self, triples):
+        return next((d for triple in triples if (d := self.any(*triple)) is not None), None)
+
+    def texts(self, expected, got, what):
+        if type(got) is not type(expected):
+            return f"{what} is {_kind(got)}, not {_kind(expected)}"
+        if got == expected:
+            return None
+        common = zip(expected, got, strict=False)
+        at = next((i for i, (e, g) in enumerate(common) if e != g), None)
+        if at is None:
+            ending = "too early" if len(got) < len(expected) else "too late"
+            return f"{what} begins right and ends {ending}, with length {len(got)}"
+        return f"{what} is wrong from position {at} on, where it reads {got[at : at + 12]!r}"
+
+    def arrays(self, expected, got, what):
+        array = as_array(got)
+        if array is None:
+            return f"{what} is {_kind(got)}, not {_kind(expected)}"
+        if (expected.dtype.kind == "b") != (array.dtype.kind == "b"):
+            wanted = "True and False" if expected.dtype.kind == "b" else "numbers"
+            return f"{what} has dtype {array.dtype}, not {wanted}"
+        if array.dtype.kind == "c" and expected.dtype.kind != "c":
+            return f"{what} has complex numbers"
+        if array.shape != expected.shape:
+            return f"{what} has shape {array.shape}, not {expected.shape}"
+        if self.dtype and array.dtype != expected.dtype:
+            return f"{what} has dtype {array.dtype}, not {expected.dtype}"
+        if array.dtype == np.float16 and expected.dtype != np.float16:
+            return f"{what} has dtype float16: 3 digits are too few to judge it"
+        wrong = ~self.close(expected, array)
+        if not wrong.any():
+            return None
+        bad = ~np.isfinite(array) & np.isfinite(expected)
+        if bad.any():
+            return self.entry("not finite", array, bad, what)
+        return self.entry("which is wrong", array, wrong, what)
+
+    def close(self, expected, got):
+        """Return the mask of right entries; inf equals inf, and NaN only a NaN asked for."""
+        if expected.dtype.kind in "biu":
+            return got == expected
+        rtol, atol = self.pair(expected.dtype, got.dtype)
+        with np.errstate(all="ignore"):
+            size = np.abs(expected)
+            finite = np.isfinite(expected)
+            largest = size[finite].max(initial=0.0)
+            eps = max(np.finfo(d).eps for d in (expected.dtype, _float(got.dtype)))
+            slack = atol + rtol * size + _ROUNDINGS * eps * largest
+            near = np.abs(got.astype(_wide(got)) - expected) <= slack
+        return np.where(
+            finite,
+            near & np.isfinite(got),
+            (got == expected) | (np.isnan(expected) & _nan(got)),
+        )
+
+    def pair(self, *dtypes):
+        widths = [np.finfo(_float(dtype)).bits for dtype in dtypes]
+        if min(widths) == 16:
+            return _HALF
+        if min(widths) == 32:
+            return self.tolerance.rtol32, self.tolerance.atol32
+        return self.tolerance.rtol64, self.tolerance.atol64
+
+    def entry(self, verdict, array, mask, what):
+        """Name the first entry of ``mask``, its value in the student's array, and how many."""
+        if array.ndim == 0:
+            return f"{what} is {_show(array[()])}, {verdict}"
+        indices = np.argwhere(mask)
+        names = ("",) * max(array.ndim - len(self.axes), 0) + tuple(self.axes[-array.ndim :])
+        if "time step" in names:
+            indices = indices[np.argsort(indices[:, names.index("time step")], kind="stable")]
+        at = tuple(int(i) for i in indices[0])
+        named = ", ".join(f"{n} {i}" for n, i in zip(names, at, strict=True) if n)
+        place = f"{list(at)}" + (f" ({named})" if named else "")
+        count = f"{len(indices)} of {array.size} entries"
+        return f"entry {place} of {what} is {_show(array[at])}, {verdict} ({count})"
+
+
+def as_array(value):
+    """Return a number, an array or a nested list of numbers as an array, else None."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, bool | int | float):
+        array = np.asarray(value)
+        return array if array.dtype.kind in "biuf" else None
+    if isinstance(value, list | tuple):
+        rows = [as_array(part) for part in value]
+        if any(row is None or row.shape != rows[0].shape for row in rows):
+            return None
+        return np.stack(rows) if rows else np.zeros(0)
+    return None
+
+
+def _kind(value):
+    """Name the kind of a plain value, with its article."""
+    names = {str: "a text", bytes: "a bytes object", dict: "a dict", type(None): "None"}
+    if type(value) in (list, tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, np.ndarray) and value.ndim > 0:
+        return "an array"
+    return names.get(type(value), "a number")
+
+
+def _show(entry):
+    value = entry.item()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _float(dtype):
+    """Return the floating dtype whose precision numbers of ``dtype`` have."""
+    return dtype if dtype.kind in "fc" else np.dtype(float)
+
+
+def _wide(array):
+    return np.complex128 if array.dtype.kind == "c" else np.float64
+
+
+def _nan(array):
+    return np.isnan(array) if array.dtype.kind in "fc" else np.zeros(array.shape, bool)

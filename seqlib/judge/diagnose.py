@@ -1,0 +1,245 @@
+"""Name the mistake behind a wrong answer, or say nothing: never a false name.
+
+A mistake *fits* if its output equals the student's wherever it differs from the right output.
+It fits *completely* if it equals the student's everywhere. In this order:
+
+1. one mistake that fits completely;
+2. two mistakes made together that fit completely;
+3. one mistake that fits, with another fault beside it;
+4. the property that fails.
+
+Where several fit equally well, those that the inputs cannot tell apart are named as a group,
+and unrelated ones not at all. Outputs are compared part by part (the entries of a tuple or
+dict), so that a mistake in one gradient is found beside an unknown one in another.
+"""
+
+import functools
+import itertools
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from seqlib.judge.compare import as_array, difference
+from seqlib.judge.kinds import Trusted, observe
+from seqlib.judge.part import MISSING, part_of, parts_of
+from seqlib.judge.result import Diagnosis
+from seqlib.judge.run import SKIPPED, agree
+
+MAX_EITHER = 3
+# A mistake counts as different from the right output only beyond this multiple of the
+# tolerance, so that a right answer is never within the tolerance of both.
+_CLEAR = 10
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How well a mistake explains the answers.
+
+    Attributes
+    ----------
+    hits : frozenset
+        Where it differs from the right output, as the student does: (case, part).
+    complete : bool
+        Whether it equals the student's output everywhere.
+    telling : bool
+        Whether the hits contain two different finite numbers or a text. A match of zeros, or
+        of NaN, proves little.
+    """
+
+    hits: frozenset
+    complete: bool
+    telling: bool
+
+
+def diagnose(run, messages):
+    """Return the diagnosis of a task that has lost points, or None.
+
+    Parameters
+    ----------
+    run : seqlib.judge.run.Run
+        With its answers.
+    messages : dict
+        What speaks against each criterion, or None.
+    """
+    task = run.task
+    if task.kind == "training":
+        return _sees_answers(run)
+    steady = all(agree(task, a.replies[0], b) for a in run.answers for b in a.replies[1:])
+    if not steady or not any(a.replies[0].ok for a in run.answers):
+        return None
+    mistakes = {m.name: m for m in task.misconceptions}
+    fits = {name: _fit(run, function_of(task, name)) for name in mistakes}
+    fits = {name: fit for name, fit in fits.items() if fit is not None}
+    names = [name for name, fit in fits.items() if fit.complete and fit.hits]
+    if len(names) == 1:
+        return _named("mistake", names, mistakes)
+    if 1 < len(names) <= MAX_EITHER:
+        return _named("either", names, mistakes)
+    if not names:
+        found = _pair(run, mistakes) or _partial(fits, mistakes)
+        if found is not None:
+            return found
+    return _property(run, messages, mistakes)
+
+
+def function_of(task, *names):
+    """Return the wrong solution with these mistakes, called as the student's function is."""
+    for mistake in task.misconceptions:
+        if mistake.name in names and mistake.function is not None:
+            if len(names) > 1:
+                raise ValueError(f"{mistake.name} is a function of its own, not a switch")
+            return mistake.function
+    if task.variant is None:
+        raise ValueError(f"{task.id}: {names} need a variant or a function")
+    return functools.partial(task.variant, wrong=frozenset(names))
+
+
+def pairs_of(task):
+    """List the pairs of mistakes that can be made together: those that are switches."""
+    switches = [m.name for m in task.misconceptions if m.function is None]
+    return list(itertools.combinations(switches, 2))
+
+
+def _fit(run, function, *, only_complete=False):
+    """Compare one wrong solution with the answers; None if it does not fit."""
+    task, subject, hits, complete, matched = run.task, Trusted(function), set(), True, []
+    for answer in _wrong_first(run):
+        reply, guess = answer.replies[0], observe(task, subject, answer.case)
+        for part in parts_of(answer.expected.value):
+            differs, equal = _relation(task, answer.expected, guess, reply, part)
+            if differs and not equal:
+                return None
+            complete = complete and equal
+            if only_complete and not complete:
+                return None
+            if differs:
+                hits.add((id(answer), part))
+                matched.append(part_of(reply.value, part))
+        complete = complete and (not reply.ok or _equal(task, guess.value, reply.value))
+    return Fit(frozenset(hits), complete, _telling(matched)) if hits or complete else None
+
+
+def _wrong_first(run):
+    """Sort the answers so that most mistakes are ruled out by the first one."""
+    answers = [a for a in run.answers if a.replies[0].fault != SKIPPED]
+    return sorted(answers, key=lambda a: _right(run.task, a))
+
+
+def _relation(task, expected, guess, reply, part):
+    """Return whether a guess differs from the reference, and whether it equals the reply."""
+    if not (guess.ok and reply.ok):
+        return not guess.ok, guess.error == reply.error
+    right, wrong, got = (part_of(r.value, part) for r in (expected, guess, reply))
+    if wrong is MISSING or got is MISSING:
+        return wrong is MISSING or not _equal(task, right, wrong), wrong is got
+    clearly = replace(task, tolerance=_clear(task.tolerance, got))
+    return not _equal(clearly, right, wrong), _equal(task, wrong, got)
+
+
+def _clear(tolerance, got):
+    """Widen a tolerance to a clear distance at the precision of the student's answer."""
+    array = as_array(got)
+    rtol, atol = _CLEAR * tolerance.rtol32, _CLEAR * tolerance.atol32
+    wide = replace(tolerance, rtol32=rtol, atol32=atol)
+    if array is not None and array.dtype in (np.float32, np.float16):
+        return replace(wide, rtol64=rtol, atol64=atol)
+    return replace(wide, rtol64=_CLEAR * tolerance.rtol64, atol64=_CLEAR * tolerance.atol64)
+
+
+def _equal(task, one, other):
+    return difference(one, other, task.tolerance) is None
+
+
+def _right(task, answer):
+    """Whether the first reply is right as a whole: False sorts before True."""
+    reply = answer.replies[0]
+    return reply.ok and _equal(task, answer.expected.value, reply.value)
+
+
+def _telling(values):
+    numbers = set()
+    for value in values:
+        array = as_array(value)
+        if isinstance(value, str | bytes | dict) and value:
+            return True
+        if array is not None and array.dtype.kind in "biuf":
+            finite = array[np.isfinite(array)].ravel()
+            numbers |= set(finite[:50].tolist())
+    return len(numbers) > 1
+
+
+def _pair(run, mistakes):
+    """Name two mistakes made together, or the one that all fitting pairs share."""
+    pairs = [
+        set(pair)
+        for pair in pairs_of(run.task)
+        if (fit := _fit(run, function_of(run.task, *pair), only_complete=True)) and fit.hits
+    ]
+    if len(pairs) == 1:
+        return _named("mistake", [n for n in mistakes if n in pairs[0]], mistakes)
+    shared = set.intersection(*pairs) if pairs else set()
+    return _named("partial", shared, mistakes) if shared else None
+
+
+def _partial(fits, mistakes):
+    """Name the mistake that was made beside an unknown one; several if they are apart."""
+    partial = {name: fit for name, fit in fits.items() if not fit.complete and fit.telling}
+    # What explains less than another one does not count beside it.
+    best = [
+        name
+        for name, fit in partial.items()
+        if not any(fit.hits < other.hits for other in partial.values())
+    ]
+    apart = all(
+        not (partial[a].hits & partial[b].hits) for a, b in itertools.combinations(best, 2)
+    )
+    return _named("partial", best, mistakes) if best and apart else None
+
+
+def _property(run, messages, mistakes):
+    """Name the mistake with right outputs that breaks the same properties, or the property."""
+    failing = [c for c in run.task.criteria if c.holds and messages[c.name] is not None]
+    if not failing:
+        return None
+    if all(_right(run.task, a) for a in run.answers):
+        names = [n for n in mistakes if _breaks(run, function_of(run.task, n), messages)]
+        if len(names) == 1:
+            return _named("mistake", names, mistakes)
+    first = failing[0]
+    return Diagnosis("property", (first.name,), (f"{first.says}.",), (run.task.page,))
+
+
+def _breaks(run, function, messages):
+    """Whether a wrong solution with right outputs breaks exactly the properties in question."""
+    from seqlib.judge.judge import criterion_message  # which imports this module
+
+    fit = _fit(run, function, only_complete=True)
+    if fit is None or fit.hits:
+        return False
+    subject = Trusted(function)
+    return all(
+        (criterion_message(run, c, lambda case: observe(run.task, subject, case)) is None)
+        == (messages[c.name] is None)
+        for c in run.task.criteria
+        if c.holds
+    )
+
+
+def _sees_answers(run):
+    """Name the mistake of a training task whose loss is lower than any honest one."""
+    name = run.task.options.get("below")
+    low = max(low for low, _ in run.task.options["bounds"].values())
+    losses = [a.replies[0].value for a in run.answers if a.replies[0].ok]
+    if name is None or not losses or min(losses) >= low:
+        return None
+    return _named("mistake", [name], {m.name: m for m in run.task.misconceptions})
+
+
+def _named(kind, names, mistakes):
+    chosen = [mistakes[name] for name in names]
+    return Diagnosis(
+        kind,
+        tuple(m.name for m in chosen),
+        tuple(m.says for m in chosen),
+        tuple(m.page for m in chosen),
+    )

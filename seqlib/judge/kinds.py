@@ -1,0 +1,171 @@
+"""How a case becomes a request: the only thing in which kinds of tasks differ.
+
+What a task of each kind puts into its cases and ``options``:
+
+values
+    ``args`` and ``kwargs`` are those of the student's function.
+text
+    The same; strings are compared character by character.
+backward
+    The same. ``options["forward"]`` maps names that the student's code may call to the
+    reference's functions; they stand in for the student's own meanwhile, so that a mistake in
+    the forward pass costs once.
+sampling
+    An argument is a ``Seed``. The text of the task fixes how the generator is used, and the
+    draws are compared one by one.
+module
+    Cases are made by :func:`seqlib.exercises.record.module_case`; the reference and the
+    variants build modules.
+student_test
+    Arguments are ``Handle``: models that live here. The right answer is the reference's.
+    ``options["max_calls"]`` limits the calls of one model.
+training
+    ``options["evaluate"](predict, rng)`` returns a loss on a fresh sample, where
+    ``predict(*args)`` calls the object that the student's function returned.
+    ``options["bounds"]`` maps a criterion to ``(low, high)``: a loss above ``high`` is too
+    large, one below ``low`` is impossible without the answers. ``options["below"]`` is the
+    misconception that is named in that case.
+"""
+
+import warnings
+
+import numpy as np
+
+from seqlib.exercises.record import KINDS
+from seqlib.subject.driver import Session
+from seqlib.subject.guard import describe
+from seqlib.subject.subject import Reply
+from seqlib.subject.values import Handle, map_leaves, number_handles
+
+
+def observe(task, subject, case, rng=None):
+    """Return the reply of a subject to one case.
+
+    Parameters
+    ----------
+    task : seqlib.exercises.record.Task
+        Gives the kind, the limits and what is refused.
+    subject : seqlib.subject.subject.Subject
+        Code under judgement, or a :class:`Trusted` function.
+    case : seqlib.exercises.record.Case
+        The input.
+    rng : numpy.random.Generator, optional
+        Source of the fresh sample of a training task.
+
+    Returns
+    -------
+    seqlib.subject.subject.Reply
+        Its value is the answer; for a training task the loss.
+    """
+    if task.kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {task.kind!r}")
+    request = {
+        "do": "call",
+        "args": list(case.args),
+        "kwargs": dict(case.kwargs),
+        "refuse": list(task.shortcuts),
+        "seconds": float(task.seconds),
+    }
+    if task.kind == "training":
+        return _train(task, subject, request, rng)
+    if task.kind == "module":
+        request |= {"do": "module", "kwargs": {}} | request["kwargs"]
+    if task.kind == "backward":
+        forward = task.options.get("forward", {})
+        request["globals"] = {name: Handle(function) for name, function in forward.items()}
+    if task.kind == "student_test":
+        limit = task.options.get("max_calls")
+        for part in ("args", "kwargs"):
+            request[part] = map_leaves(lambda leaf: _limited(leaf, limit), request[part])
+    return subject.perform(request)
+
+
+class Trusted:
+    """A subject for the judge's own functions: references and teaching variants.
+
+    Nothing is captured and nothing is refused, so a call costs little more than the function.
+    """
+
+    def __init__(self, function):
+        self._functions = []
+        self._session = Session(function, self._ask)
+
+    def perform(self, request):
+        """Carry out one request; an exception becomes the ``error`` of the reply."""
+        request, self._functions = number_handles({**request, "refuse": ()})
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                value, modified = self._session.carry_out(request)
+            except Exception as error:
+                return Reply(error=describe(error))
+        return Reply(value=value, modified=tuple(modified))
+
+    def fresh(self):
+        """Return the same function with nothing kept."""
+        return Trusted(self._session.function)
+
+    def close(self):
+        """Do nothing."""
+
+    def _ask(self, number, args, kwargs):
+        return self._functions[number](*args, **kwargs)
+
+
+def reference_reply(task, case):
+    """Return the right answer to a case; a reference that fails is the course's own fault."""
+    if task.kind == "training":
+        return Reply()
+    reply = observe(task, Trusted(task.reference), case)
+    if not reply.ok:
+        raise RuntimeError(f"the reference of {task.id} fails on {case.label}: {reply.error}")
+    return reply
+
+
+def _train(task, subject, request, rng):
+    trained = subject.perform(request | {"do": "keep", "name": "model"})
+    if not trained.ok:
+        return trained
+    failed = []
+
+    def predict(*args, **kwargs):
+        reply = subject.perform(
+            {
+                "do": "use",
+                "name": "model",
+                "args": list(args),
+                "kwargs": kwargs,
+                "seconds": request["seconds"],
+            }
+        )
+        if not reply.ok:
+            failed.append(reply)
+            raise _PredictionFailed
+        return reply.value
+
+    try:
+        loss = task.options["evaluate"](predict, rng)
+    except _PredictionFailed:
+        return failed[0]
+    except (TypeError, ValueError, IndexError) as error:
+        # What the trained object returned cannot be evaluated: of another shape, say.
+        return Reply(error=f"the trained object's answer does not fit: {describe(error)}")
+    return Reply(value=float(loss), modified=trained.modified)
+
+
+class _PredictionFailed(Exception):
+    pass
+
+
+def _limited(arg, limit):
+    """Return a handle that refuses more than ``limit`` calls."""
+    if not isinstance(arg, Handle) or limit is None:
+        return arg
+    calls = iter(range(limit))
+
+    def function(*args, **kwargs):
+        if next(calls, None) is None:
+            raise ValueError(f"the model may be called at most {limit} times")
+        return arg.function(*args, **kwargs)
+
+    return Handle(function)

@@ -1,0 +1,136 @@
+"""Put the cases of a task to a subject: in random order, some of them twice."""
+
+from dataclasses import dataclass, field
+
+from seqlib.exercises.record import Case
+from seqlib.judge.compare import difference
+from seqlib.judge.kinds import observe, reference_reply
+from seqlib.judge.seeds import generator
+from seqlib.subject.subject import Reply
+
+REPEATED = 2  # cases that are put again to the same subject, and as many to a fresh one
+MAX_DECOYS = 3
+MAX_FAULTS = 3  # each may cost a whole time limit
+SKIPPED = "skipped"
+
+
+class CallFailed(Exception):
+    """The student's code gave no answer while a property was tested."""
+
+    def __init__(self, reply):
+        super().__init__(reply.error)
+        self.reply = reply
+
+
+@dataclass
+class Answers:
+    """What a subject said to one case.
+
+    Attributes
+    ----------
+    expected : Reply
+        The reference's.
+    replies : list of Reply
+        The first answer, then the repeated ones.
+    """
+
+    case: Case
+    expected: Reply
+    replies: list[Reply] = field(default_factory=list)
+
+
+class Run:
+    """One judgement of one subject.
+
+    Parameters
+    ----------
+    task : seqlib.exercises.record.Task
+        What is judged.
+    subject : seqlib.subject.subject.Subject
+        Whose code.
+    seed : int
+        All inputs, their order and the repeated ones follow from it.
+    """
+
+    def __init__(self, task, subject, seed):
+        self.task, self.subject, self.seed = task, subject, seed
+        self.warnings, self.modified = [], []
+        self._faults, self._slow_tags, self._stopped = 0, set(), None
+        cases = task.cases(generator(seed, "cases"))
+        # All references first: nothing that the student's code does can change them.
+        self.answers = [Answers(case, reference_reply(task, case)) for case in cases]
+
+    def ask_all(self):
+        """Put every case, then some again: to the same subject, and to a fresh one."""
+        rng = generator(self.seed, "order")
+        answers, again = self.answers, []
+        order = [answers[i] for i in rng.permutation(len(answers))]
+        if self.task.kind != "training":
+            again = [answers[i] for i in rng.permutation(len(answers))]
+            decoys = self.task.cases(generator(self.seed, "decoys"))
+            for _ in range(rng.integers(1, MAX_DECOYS + 1)):
+                decoy = Answers(decoys[rng.integers(len(decoys))], Reply())
+                order.insert(rng.integers(len(order) + 1), decoy)
+        for answer in order + again[:REPEATED]:
+            answer.replies.append(self.ask(answer.case))
+        if again and self._stopped is None:
+            used, self.subject = self.subject, self.subject.fresh()
+            for answer in again[-REPEATED:]:
+                answer.replies.append(self.ask(answer.case))
+            if self.subject is not used:
+                self.subject.close()
+            self.subject = used
+
+    def ask(self, case):
+        """Put one case, unless the code has used up its chances."""
+        reason = self._stopped
+        if case.tag in self._slow_tags:
+            reason = "not run, since an input of this kind has reached the time limit"
+        if reason is not None:
+            return Reply(fault=SKIPPED, error=reason)
+        rng = generator(self.seed, "evaluate")
+        reply = observe(self.task, self.subject, case, rng)
+        self._count(reply, case)
+        return reply
+
+    def _count(self, reply, case):
+        self.warnings += [w for w in reply.warnings if w not in self.warnings]
+        self.modified += [m for m in reply.modified if m not in self.modified]
+        if reply.fault == "interrupted":
+            self._stopped = "not run, since the check was interrupted"
+        elif reply.fault in ("timeout", "crash", "memory", "protocol"):
+            self._faults += 1
+            if reply.fault == "timeout":
+                self._slow_tags.add(case.tag)
+            if self._faults >= MAX_FAULTS:
+                self._stopped = f"not run, after {MAX_FAULTS} inputs without an answer"
+
+
+class Caller:
+    """The student's function as a property sees it.
+
+    Attributes
+    ----------
+    last : Reply or None
+        The whole reply to the last call.
+    """
+
+    def __init__(self, ask):
+        self._ask = ask
+        self.last = None
+
+    def __call__(self, *args, **kwargs):
+        """Return the plain value that the function returns."""
+        self.last = self._ask(Case(args, kwargs, tag="property"))
+        if not self.last.ok:
+            raise CallFailed(self.last)
+        return self.last.value
+
+
+def agree(task, one, other):
+    """Whether two replies to the same input say the same; a fault says nothing."""
+    if one.fault is not None or other.fault is not None:
+        return True
+    if not (one.ok and other.ok):
+        return one.ok == other.ok
+    return difference(one.value, other.value, task.tolerance) is None

@@ -1,0 +1,64 @@
+"""Stop Python code after a time limit, in its own process and thread."""
+
+import contextlib
+import signal
+import threading
+
+AGAIN = 0.5  # code that swallows the first interrupt gets another one
+
+
+class TimeLimit:
+    """Context that interrupts the main thread after some seconds, as Ctrl-C does.
+
+    It needs the main thread, Python's own handler of Ctrl-C, and threads; without them (in
+    the browser, say) there is no limit. A long call into compiled code ends first.
+
+    Attributes
+    ----------
+    reached : bool
+        Whether the limit was reached; a ``KeyboardInterrupt`` then came from here.
+    """
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.reached = False
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+
+    def __enter__(self):
+        if self.seconds is not None and _interruptible():
+            watch = threading.Thread(target=self._watch, daemon=True)
+            with contextlib.suppress(RuntimeError):  # no threads here
+                watch.start()
+        return self
+
+    def __exit__(self, *exc):
+        self._over.set()
+        with self._lock:  # an interrupt that is under way arrives before this is left
+            pass
+
+    def _watch(self):
+        wait = self.seconds
+        while not self._over.wait(wait):
+            with self._lock:
+                if self._over.is_set():
+                    return
+                self.reached = True
+                _interrupt()
+            wait = AGAIN
+
+
+def _interruptible():
+    return (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+
+
+def _interrupt():
+    if hasattr(signal, "pthread_kill"):  # ends a sleep too
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    else:
+        import _thread
+
+        _thread.interrupt_main()
