@@ -3,7 +3,7 @@
 ``python -m seqlib.experiments.picture`` draws it anew into ``book/_static/attention.svg``.
 """
 
-import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from seqlib.experiments import style
 from seqlib.np.attention import attention_weights
 from seqlib.np.masks import causal_mask, padding_mask
 
+PATH = Path(__file__).parents[2] / "book" / "_static" / "attention.svg"
 TOKENS = ("the", "cat", "sat", "down", "pad")
 WIDTH = 4
 
@@ -43,4 +44,4 @@ def draw(path):
 
 
 if __name__ == "__main__":
-    draw(sys.argv[1] if len(sys.argv) > 1 else "book/_static/attention.svg")
+    draw(PATH)
