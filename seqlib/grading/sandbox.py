@@ -33,7 +33,7 @@ _COPIES = {
         *("child", "codec", "landlock", "limits", "namespaces", "processes", "seccomp"),
         *("shell", "syscalls", "visible", "zygote"),
     ),
-    "subject": ("driver", "guard", "modules", "shortcuts", "values"),
+    "subject": ("driver", "guard", "modules", "reduction", "shortcuts", "values"),
 }
 _START = f"""
 import json, sys
