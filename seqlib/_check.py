@@ -91,6 +91,36 @@ def check_boolean(name, array, meaning):
         )
 
 
+def check_queries_and_keys(q, k):
+    """Raise ``ValueError`` unless the products of all queries and keys can be formed."""
+    check_shape("q", q, ("...", "T", "K"))
+    fix = "q and k have the same width and leading axes"
+    check_shape("k", k, (*q.shape[:-2], "S", q.shape[-1]), fix=fix)
+    check_not_empty("k", k, -2)
+
+
+def check_values(v, k):
+    """Raise ``ValueError`` unless there is one value for each key."""
+    check_shape("v", v, (*k.shape[:-1], "D"), fix="there is one value per key")
+
+
+def check_multi_head(
+    x, in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias, context, n_head
+):
+    """Raise ``ValueError`` unless the arguments of multi-head attention fit together."""
+    check_shape("x", x, ("...", "T", "D"))
+    D = x.shape[-1]
+    check_divisible("the width of x", D, "n_head", n_head)
+    check_shape("in_proj_weight", in_proj_weight, (3 * D, D), fix="rows for q, k and v in turn")
+    check_shape("out_proj_weight", out_proj_weight, (D, D))
+    if in_proj_bias is not None:
+        check_shape("in_proj_bias", in_proj_bias, (3 * D,))
+    if out_proj_bias is not None:
+        check_shape("out_proj_bias", out_proj_bias, (D,))
+    if context is not None:
+        check_shape("context", context, (*x.shape[:-2], "S", D))
+
+
 def check_mask(mask, scores_shape):
     """Raise ``ValueError`` unless ``mask`` can be an attention mask for scores of this shape.
 

@@ -14,7 +14,7 @@ from twins import assert_equals_reference, error_text, run, tensors
 
 import seqlib.np as snp
 import seqlib.pt as spt
-from seqlib.np.activation import _erf
+from seqlib.np._rectifiers import _erf
 from seqlib.testing import check_backward
 
 # name -> (options of ours, torch's function)

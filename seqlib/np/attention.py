@@ -4,7 +4,13 @@ import math
 
 import numpy as np
 
-from seqlib._check import check_mask, check_not_empty, check_shape
+from seqlib._check import (
+    check_mask,
+    check_not_empty,
+    check_queries_and_keys,
+    check_shape,
+    check_values,
+)
 from seqlib.np.activation import linear_backward, softmax, softmax_backward
 from seqlib.np.masks import to_additive
 
@@ -77,6 +83,9 @@ def attention_weights(q, k, *, mask=None):
 
     .. math:: A = \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}} + M\right)
 
+    With K = 4 features, products of 2 ln 3 and 0 give the scores ln 3 and 0, whose exponentials
+    are 3 and 1: the weights are 3/4 and 1/4.
+
     Parameters
     ----------
     q : ndarray of shape (..., T, K)
@@ -102,14 +111,7 @@ def attention_weights(q, k, *, mask=None):
     Lecture notes, equations (9), (12) and (13). Vaswani et al. (2017), "Attention Is All You
     Need", Section 3.2.1, arXiv:1706.03762.
     """
-    check_shape("q", q, ("...", "T", "K"))
-    check_shape(
-        "k",
-        k,
-        (*q.shape[:-2], "S", q.shape[-1]),
-        fix="q and k have the same width and leading axes",
-    )
-    check_not_empty("k", k, -2)
+    check_queries_and_keys(q, k)
     scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])  # (..., T, S)
     return softmax(_add_mask(scores, mask))
 
@@ -172,7 +174,7 @@ def scaled_dot_product_attention(q, k, v, *, mask=None):
     Section 3.2.1, arXiv:1706.03762.
     """
     a = attention_weights(q, k, mask=mask)  # (..., T, S)
-    check_shape("v", v, (*k.shape[:-1], "D"), fix="there is one value per key")
+    check_values(v, k)
     return a @ v
 
 
@@ -245,7 +247,7 @@ def additive_attention(q, k, v, w_q, w_k, w_v, *, mask=None):
     check_shape("q", q, ("...", "T", "H"))
     check_shape("k", k, (*q.shape[:-2], "S", "K"))
     check_not_empty("k", k, -2)
-    check_shape("v", v, (*k.shape[:-1], "D"), fix="there is one value per key")
+    check_values(v, k)
     check_shape("w_q", w_q, ("F", q.shape[-1]))
     check_shape("w_k", w_k, (w_q.shape[0], k.shape[-1]))
     check_shape("w_v", w_v, w_q.shape[:1])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from seqlib._check import check_divisible, check_shape
+from seqlib._check import check_divisible, check_multi_head, check_shape
 from seqlib.np.activation import linear, linear_backward
 from seqlib.np.attention import (
     scaled_dot_product_attention,
@@ -163,18 +163,9 @@ def multi_head_attention(
     Lecture notes, equations (8), (10) and (11). Vaswani et al. (2017), "Attention Is All You
     Need", Section 3.2.2, arXiv:1706.03762.
     """
-    check_shape("x", x, ("...", "T", "D"))
-    D = x.shape[-1]
-    check_divisible("the width of x", D, "n_head", n_head)
-    check_shape("in_proj_weight", in_proj_weight, (3 * D, D), fix="rows for q, k and v in turn")
-    check_shape("out_proj_weight", out_proj_weight, (D, D))
-    if in_proj_bias is not None:
-        check_shape("in_proj_bias", in_proj_bias, (3 * D,))
-    if out_proj_bias is not None:
-        check_shape("out_proj_bias", out_proj_bias, (D,))
-    if context is not None:
-        check_shape("context", context, (*x.shape[:-2], "S", D))
-
+    check_multi_head(
+        x, in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias, context, n_head
+    )
     source = x if context is None else context
     (w_q, w_k, w_v), (b_q, b_k, b_v) = _thirds(in_proj_weight, in_proj_bias)
     q = split_heads(linear(x, w_q, b_q), n_head=n_head)  # (..., N, T, K)

@@ -134,6 +134,8 @@ def softmax(x, *, axis=-1):
     .. math:: y_i = \frac{\exp(x_i)}{\sum_j \exp(x_j)}
         = \frac{\exp(x_i - m)}{\sum_j \exp(x_j - m)}, \qquad m = \max_j x_j
 
+    The softmax of ``[0, ln 2, ln 3]`` is ``[1, 2, 3] / 6``.
+
     An entry of -inf gives exactly 0. A slice of nothing but -inf gives zeros and a gradient of
     zeros, where ``torch.softmax`` gives NaN.
 
