@@ -47,6 +47,12 @@ def layer_params(rng):
     return {name: rng.standard_normal(p.shape) for name, p in layer.state_dict().items()}
 
 
+def recurrent_state(module):
+    return module(SIZES["D"], SIZES["H"]).state_dict()
+
+
+BIASES = ("bias_ih", "bias_hh")  # the notes' GRU has none, so gru_to_notes wants zeros
+
 # Arguments that cannot be drawn from the docstring: name of the function -> name of the
 # argument -> maker. A backward pass uses those of its forward pass.
 ARGUMENTS = {
@@ -56,8 +62,13 @@ ARGUMENTS = {
         "state": lambda rng: {},
         "lr": lambda rng: 0.1,
     },
+    "clip_grad_norm": {"grads": lambda rng: [rng.standard_normal(3)]},
+    "clip_grad_value": {"grads": lambda rng: [rng.standard_normal(3)]},
     "decoder_lm": {"params": decoder_params, "config": lambda rng: decoder_config()},
     "decoder_params": {"config": lambda rng: decoder_config()},
+    "gru_from_torch": {"state": lambda rng: recurrent_state(torch.nn.GRU)},
+    "gru_to_notes": {name: lambda rng: np.zeros(3 * SIZES["H"]) for name in BIASES},
+    "lstm_from_torch": {"state": lambda rng: recurrent_state(torch.nn.LSTM)},
     "transformer_layer": {"params": layer_params},
 }
 # Options without which a function cannot do without its optional arguments.
@@ -73,7 +84,11 @@ WITHOUT_OPTIONAL = {
 # Functions that return no array of a documented shape, with what they return.
 NO_SHAPE = {
     "adamw_step": "a dict of new parameters, of the shapes of the old ones, and a state",
+    "clip_grad_norm": "the container that it was given, and a number",
+    "clip_grad_value": "the container that it was given",
     "decoder_params": "a dict of parameters, of the shapes that the configuration lists",
+    "gru_to_torch": "a dict of arrays, as load_state_dict wants it",
+    "lstm_to_torch": "a dict of arrays, as load_state_dict wants it",
 }
 
 
