@@ -1,6 +1,7 @@
 """What a cell of the page of claims ends with: evidence in, verdict out."""
 
 import numpy as np
+from IPython import get_ipython
 from IPython.display import display
 
 # MyST-NB finds a value under this type by its name, and does not show the output itself.
@@ -21,7 +22,7 @@ def verdict(claim, evidence):
     -------
     str
         ``"confirmed"`` if the claim held in every case, ``"refuted"`` if in none, else
-        ``"qualified"``. The cell asserts which one it must be.
+        ``"qualified"``, and in how many: ``"qualified, 2 of 3"``. The cell asserts all of it.
 
     Raises
     ------
@@ -41,9 +42,10 @@ def verdict(claim, evidence):
     print(f"{claim}: {found}")
     for case, value in evidence.items():
         print(f"  {'holds' if value else 'fails'}  {case}")
-    display(
-        {f"{_HIDDEN}text/plain": repr(found)},
-        raw=True,
-        metadata={"scrapbook": {"name": claim, "mime_prefix": _HIDDEN}},
-    )
-    return found
+    if get_ipython() is not None:
+        display(
+            {f"{_HIDDEN}text/plain": repr(found)},
+            raw=True,
+            metadata={"scrapbook": {"name": claim, "mime_prefix": _HIDDEN}},
+        )
+    return f"{found}, {sum(held)} of {len(held)}"

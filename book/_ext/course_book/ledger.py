@@ -81,13 +81,10 @@ def _fill_copies(app, doctree, _docname):
 def _check_tables(_app):
     equations, topics = data.equations(), data.topics()
     assignments = {topic.assignment for topic in topics if topic.assignment}
-    # TODO: raise, as soon as the functions, tests and tasks of every row are there.
-    print(
-        "\n".join(
-            gaps.topic_gaps(topics)
-            + gaps.equation_gaps(equations)
-            + gaps.task_gaps(equations, assignments)
-        )
+    gaps.raise_gaps(
+        gaps.topic_gaps(topics)
+        + gaps.equation_gaps(equations)
+        + gaps.task_gaps(equations, assignments)
     )
 
 

@@ -62,4 +62,3 @@ class Topics(Generated):
 def setup(app):
     """Register the directive."""
     app.add_directive("topics", Topics)
-

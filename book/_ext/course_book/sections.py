@@ -45,16 +45,25 @@ def pending(root=data.ROOT):
     return tomllib.loads(text)["sections"]
 
 
-def section_gaps(root=data.ROOT):
+def gaps_between(wanted, known, pending):
     """Return the labels that lead nowhere and are not pending, and the reverse."""
-    assignments = {t.assignment for t in data.topics(root) if t.assignment}
-    wanted = set().union(*(used(name) for name in assignments))
-    missing, listed = wanted - known(root), set(pending(root))
+    missing = wanted - known
     return [
-        f"section {label}: used by a task, but no page has it" for label in missing - listed
-    ] + [f"section {label}: listed as pending, but not missing" for label in listed - missing]
+        f"section {label}: used by a task, but no page has it"
+        for label in sorted(missing - set(pending))
+    ] + [
+        f"section {label}: listed as pending, but not missing"
+        for label in sorted(set(pending) - missing)
+    ]
+
+
+def section_gaps(root=data.ROOT):
+    """Return the gaps between the labels of all assignments and the sections of the book."""
+    assignments = {topic.assignment for topic in data.topics(root) if topic.assignment}
+    wanted = set().union(*(used(name) for name in assignments))
+    return gaps_between(wanted, known(root), pending(root))
 
 
 def setup(app):
     """Check the labels before anything is built."""
-    app.connect("builder-inited", lambda _app: raise_gaps(sorted(section_gaps())))
+    app.connect("builder-inited", lambda _app: raise_gaps(section_gaps()))

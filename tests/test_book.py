@@ -1,0 +1,400 @@
+"""The book's tables, roles and checks, without building it; the built pages: test_site.py."""
+
+import dataclasses
+import itertools
+import json
+import re
+
+import pytest
+import yaml
+from course_book import cache, claims, data, figures, gaps, ledger, numbering, readme, results
+from course_book import sections as book_sections
+from course_book.data import GapError, Nothing
+from docutils import nodes
+
+EQUATIONS = {row.label: row for row in data.equations()}
+PAGES = sorted((data.ROOT / "book").glob("*.md"))
+
+
+def text_of(page):
+    return (data.ROOT / "book" / f"{page}.md").read_text(encoding="utf-8")
+
+
+# ---------------------------------------------------------------- tables
+
+
+def test_every_equation_of_the_notes_on_attention_has_a_row():
+    numbered = {f"eq-{n}" for n in range(5, 16)}
+    assert set(EQUATIONS) >= numbered | {"eq-mask-sum"}
+    assert [EQUATIONS[f"eq-{n}"].number for n in range(5, 16)] == [str(n) for n in range(5, 16)]
+
+
+def test_tables_have_no_gap():
+    topics = data.topics()
+    assignments = {topic.assignment for topic in topics if topic.assignment}
+    assert gaps.topic_gaps(topics) == []
+    assert gaps.equation_gaps(EQUATIONS.values()) == []
+    assert gaps.task_gaps(EQUATIONS.values(), assignments) == []
+
+
+def test_equations_without_a_function_test_or_task():
+    """The empty places; each gives its reason on the page of equations."""
+    empty = {
+        (row.label, place)
+        for row in EQUATIONS.values()
+        for place in gaps.PLACES
+        if isinstance(getattr(row, place), Nothing)
+    }
+    assert empty == {
+        (label, "task") for label in ("eq-5", "eq-13", "eq-14", "eq-15", "eq-mask-sum")
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"page": "atention"}, "there is no page book/atention.md"),
+        ({"numpy": ("attention.sdpa",)}, "seqlib.np.attention.sdpa is not defined"),
+        ({"numpy": ("atention.softmax",)}, "seqlib.np.atention.softmax is not defined"),
+        ({"pytorch": ("attention.sdpa",)}, "seqlib.pt.attention.sdpa is not defined"),
+        (
+            {"test": ("test_attention.py::test_x",)},
+            "there is no test tests/test_attention.py::",
+        ),
+        ({"test": ("conftest.py::rng",)}, "there is no test tests/conftest.py::rng"),
+        ({"task": ("attention.sdpa",)}, "there is no task attention.sdpa"),
+        ({"task": ("attentoin.sdpa",)}, "there is no task attentoin.sdpa"),
+        ({"task": Nothing("")}, "task is empty and gives no reason"),
+        ({"numpy": ()}, "numpy is empty and gives no reason"),
+        (
+            {"task": ("attention.split_heads",)},
+            "task attention.split_heads does not name this equation",
+        ),
+    ],
+)
+def test_a_gap_in_a_row_is_found(change, message):
+    broken = dataclasses.replace(EQUATIONS["eq-9"], **change)
+    found = gaps.equation_gaps([broken])
+    assert len(found) == 1
+    assert found[0].startswith(f"eq-9: {message}")
+
+
+def test_a_task_missing_from_its_row_is_found():
+    row = dataclasses.replace(EQUATIONS["eq-9"], task=Nothing("none"))
+    found = gaps.task_gaps([row], ["attention"])
+    assert any(
+        line.startswith("eq-9: task attention.scaled_dot_product_attention ") for line in found
+    )
+
+
+def test_an_equation_that_no_page_or_another_page_shows_is_found():
+    shown = {label: f"book/{row.page}" for label, row in EQUATIONS.items()}
+    assert gaps.page_gaps(EQUATIONS.values(), shown) == []
+    del shown["eq-5"]
+    shown["eq-9"] = "book/masks"
+    shown["eq-99"] = "book/masks"
+    assert gaps.page_gaps(EQUATIONS.values(), shown) == [
+        "eq-5: no page shows this equation, book/attention should",
+        "eq-9: shown on book/masks, the ledger says book/attention",
+        "eq-99: on book/masks, but not in book/data/equations.toml",
+    ]
+
+
+def test_gaps_are_reported_together():
+    with pytest.raises(GapError, match=r"(?s)2 gap\(s\).*first.*second"):
+        gaps.raise_gaps(["first", "second"])
+    gaps.raise_gaps([])
+
+
+def test_the_page_of_equations_says_where_each_one_lives():
+    text = ledger.as_markdown([EQUATIONS["eq-9"], EQUATIONS["eq-15"]], data.topics())
+    assert "### (9) Scaled dot-product attention" in text
+    assert ":NumPy: `seqlib.np.attention.scaled_dot_product_attention`" in text
+    assert ":Page: {doc}`/book/attention`, equation {eq}`eq-9`" in text
+    assert ":Task: none: " in text
+    assert text.index("## Attention") < text.index("(9)") < text.index("## Masks")
+
+
+@pytest.mark.parametrize(("count", "mark"), [(1, "a"), (26, "z"), (27, "aa"), (703, "aaa")])
+def test_own_equations_are_lettered(count, mark):
+    assert numbering.letters(count) == mark
+
+
+def test_readme_has_the_generated_topic_table():
+    text = (data.ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme.with_table(text, data.topics()) == text, "run `make readme`"
+    for topic in data.topics():
+        assert f"**{topic.title}**" in text
+
+
+def test_readme_without_marks_is_refused():
+    with pytest.raises(GapError, match=r"^README\.md must hold the marks"):
+        readme.with_table("# Title", data.topics())
+
+
+# ---------------------------------------------------------------- quoted results
+
+
+def test_result_is_quoted_with_its_format():
+    found = json.loads((results.FOLDER / "sqrt_dk.json").read_text(encoding="utf-8"))
+    median = found["results"]["raw"]["q"]["median"]["4"]
+    shown, path = results.quote("sqrt_dk:results.raw.q.median.4:.2f")
+    assert shown == f"{median:.2f}" == "0.44"
+    assert path.name == "sqrt_dk.json"
+    assert results.quote("sqrt_dk:inputs.draws")[0] == "2000"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sqrt_dq:results", "there is no result file sqrt_dq.json"),
+        ("sqrt_dk:results.raw.r", "no key 'r' in sqrt_dk.json; here is score, q"),
+        ("sqrt_dk:inputs.draws.x", "no key 'x' in sqrt_dk.json; here is the value 2000"),
+        ("sqrt_dk:inputs", "must name one number or text"),
+        ("sqrt_dk:inputs.widths", "must name one number or text"),
+    ],
+)
+def test_a_wrong_quotation_fails(text, message):
+    with pytest.raises(GapError, match=re.escape(message)):
+        results.quote(text)
+
+
+# ---------------------------------------------------------------- sections
+
+
+def test_sections_without_a_page_yet_are_listed():
+    """book/data/pending.toml holds exactly the sections that tasks name and no page has."""
+    used, known = book_sections.used("attention"), book_sections.known()
+    assert "attention#scaling" in used & known
+    assert set(book_sections.pending()) == used - known
+    assert all(book_sections.pending().values())
+    assert book_sections.section_gaps() == []
+
+
+def test_a_section_that_leads_nowhere_is_found():
+    found = book_sections.gaps_between(
+        wanted={"a#new", "a#here"}, known={"a#here", "a#old"}, pending={"a#old": "why"}
+    )
+    assert found == [
+        "section a#new: used by a task, but no page has it",
+        "section a#old: listed as pending, but not missing",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("label", "address"),
+    [
+        ("attention#scaling", "attention.html#attention-scaling"),
+        ("masks", "masks.html"),
+    ],
+)
+def test_address_of_a_label(label, address):
+    assert book_sections.address(label) == address
+
+
+def test_targets_are_read_from_the_sources(tmp_path):
+    (tmp_path / "book" / "data").mkdir(parents=True)
+    (tmp_path / "book" / "demo.md").write_text(
+        "# Demo\n\n(demo-first)=\n## First\n\n(other-name)=\n## Second\n", encoding="utf-8"
+    )
+    assert book_sections.known(tmp_path) == {"demo", "demo#first"}
+
+
+# ---------------------------------------------------------------- figures
+
+
+@pytest.mark.parametrize(
+    ("alt", "found"), [(None, 1), ("", 1), ("  ", 1), ("A falling line", 0)]
+)
+def test_a_figure_needs_a_text(alt, found):
+    image = nodes.image(uri="x.svg", **({} if alt is None else {"alt": alt}))
+    assert len(figures.images_without_text(nodes.section("", image))) == found
+
+
+# ---------------------------------------------------------------- claims
+
+
+def cells(page):
+    """Return the code cells of a page."""
+    return re.findall(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", text_of(page), re.M | re.S)
+
+
+CLAIM_CELLS = {}
+for cell in cells("claims"):
+    for name in re.findall(r'assert verdict\("(C\d+)"', cell):
+        CLAIM_CELLS[name] = cell
+
+
+def test_claims_on_attention_are_all_there():
+    names = [claim.name for claim in data.claims()]
+    assert names == [f"C{n}" for n in range(16, 26)]
+    assert list(CLAIM_CELLS) == names
+    for name in names:
+        target = f"(claims-{name.lower()})="
+        assert target in text_of("claims")
+        assert f"`{name} <claims-{name.lower()}>`" in claims.table(data.claims())
+
+
+def test_no_verdict_is_typed_into_the_table():
+    assert not re.search("confirmed|qualified|refuted", claims.table(data.claims()))
+
+
+def run_claims(upto, **replaced):
+    """Run the cells of the page of claims up to one claim, with some names replaced."""
+    scope = {}
+    for cell in cells("claims"):
+        exec(cell, scope)  # the page's own code
+        scope |= replaced
+        if f'"{upto}"' in cell:
+            return
+
+
+@pytest.mark.parametrize("name", CLAIM_CELLS)
+def test_each_claim_fails_under_the_opposite_verdict(name, capsys):
+    """The evidence is turned round: what holds fails and the reverse, or all cases agree."""
+    from seqlib.experiments.claims import verdict
+
+    outcomes = {}
+    for kind in ("as it is", "all hold", "all fail"):
+
+        def turned(claim, evidence, kind=kind):
+            if claim == name and kind != "as it is":
+                evidence = dict.fromkeys(evidence, kind == "all hold")
+            return verdict(claim, evidence)
+
+        try:
+            run_claims(name, verdict=turned)
+            outcomes[kind] = "passes"
+        except AssertionError:
+            outcomes[kind] = "fails"
+    assert outcomes.pop("as it is") == "passes"
+    assert "fails" in outcomes.values()
+    if '"qualified' in CLAIM_CELLS[name]:
+        assert set(outcomes.values()) == {"fails"}
+
+
+class Broken:
+    """The library with one function replaced."""
+
+    def __init__(self, **replaced):
+        self.replaced = replaced
+
+    def __getattr__(self, name):
+        import seqlib.np as snp
+
+        return self.replaced.get(name, getattr(snp, name))
+
+
+def without_max_shift(x, *, axis=-1):
+    import numpy as np
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)
+
+
+def without_mask(function):
+    return lambda *args, mask=None: function(*args)
+
+
+def strictly_causal(T, S=None):
+    import numpy as np
+
+    return np.where(np.tri(T, T, -1) > 0, 0.0, -np.inf)
+
+
+def test_a_broken_library_turns_claims(capsys):
+    import seqlib.np as snp
+
+    attention = without_mask(snp.scaled_dot_product_attention)
+    for name, broken in [
+        ("C16", Broken(softmax=without_max_shift)),
+        ("C18", Broken(softmax=lambda x, *, axis=-1: snp.softmax(x, axis=0))),
+        ("C23", Broken(scaled_dot_product_attention=attention)),
+        ("C24", Broken(scaled_dot_product_attention=attention)),
+        ("C25", Broken(causal_mask=strictly_causal)),
+    ]:
+        with pytest.raises(AssertionError):
+            run_claims(name, snp=broken)
+
+
+# ---------------------------------------------------------------- sources and settings
+
+
+def test_every_page_is_in_the_table_of_contents():
+    contents = yaml.safe_load((data.ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    files = [contents["root"]]
+    files += [entry["file"] for part in contents["parts"] for entry in part["chapters"]]
+    assert len(files) == len(set(files))
+    assert sorted(files) == [f"book/{path.stem}" for path in PAGES]
+
+
+def test_settings_that_make_failures_fatal():
+    config = yaml.safe_load((data.ROOT / "_config.yml").read_text(encoding="utf-8"))
+    sphinx = config["sphinx"]["config"]
+    assert sphinx["nb_execution_raise_on_error"] is True
+    assert sphinx["suppress_warnings"] == []
+    assert config["only_build_toc_files"] is True
+    assert config["execute"]["stderr_output"] == "error"
+    assert 60 <= config["execute"]["timeout"] <= 300
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_headings_start_at_one_and_never_jump(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    levels = [len(marks) for marks in re.findall(r"^(#+) ", text, re.M)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later <= sooner + 1 for sooner, later in itertools.pairwise(levels))
+
+
+# ---------------------------------------------------------------- the hash of the cache
+
+
+@pytest.fixture
+def small_root(tmp_path):
+    for name, content in [
+        ("seqlib/np/a.py", "A = 1\n"),
+        ("seqlib/experiments/results/r.json", "{}\n"),
+        ("book/data/topics.toml", "\n"),
+        ("requirements.txt", "numpy==1\n"),
+        ("constraints.txt", "numpy==1\n"),
+        ("pyproject.toml", "\n"),
+        ("book/page.md", "# Page\n"),
+    ]:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "seqlib/np/a.py",
+        "seqlib/experiments/results/r.json",
+        "book/data/topics.toml",
+        "requirements.txt",
+        "constraints.txt",
+    ],
+)
+def test_hash_changes_with_library_data_and_requirements(small_root, name):
+    before = cache.state_hash(small_root)
+    (small_root / name).write_text("changed\n", encoding="utf-8")
+    assert cache.state_hash(small_root) != before
+
+
+def test_hash_sees_new_and_renamed_files(small_root):
+    before = cache.state_hash(small_root)
+    (small_root / "seqlib" / "np" / "a.py").rename(small_root / "seqlib" / "np" / "b.py")
+    renamed = cache.state_hash(small_root)
+    (small_root / "seqlib" / "np" / "c.py").write_text("", encoding="utf-8")
+    assert len({before, renamed, cache.state_hash(small_root)}) == 3
+
+
+def test_hash_ignores_pages_and_compiled_files(small_root):
+    before = cache.state_hash(small_root)
+    (small_root / "book" / "page.md").write_text("# Other\n", encoding="utf-8")
+    compiled = small_root / "seqlib" / "np" / "__pycache__" / "a.pyc"
+    compiled.parent.mkdir()
+    compiled.write_bytes(b"x")
+    assert cache.state_hash(small_root) == before
