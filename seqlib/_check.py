@@ -104,6 +104,17 @@ def check_values(v, k):
     check_shape("v", v, (*k.shape[:-1], "D"), fix="there is one value per key")
 
 
+def check_additive(q, k, v, w_q, w_k, w_v):
+    """Raise ``ValueError`` unless the arguments of additive attention fit together."""
+    check_shape("q", q, ("...", "T", "H"))
+    check_shape("k", k, (*q.shape[:-2], "S", "K"))
+    check_not_empty("k", k, -2)
+    check_values(v, k)
+    check_shape("w_q", w_q, ("F", q.shape[-1]))
+    check_shape("w_k", w_k, (w_q.shape[0], k.shape[-1]))
+    check_shape("w_v", w_v, w_q.shape[:1])
+
+
 def check_multi_head(
     x, in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias, context, n_head
 ):

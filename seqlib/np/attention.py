@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from seqlib._check import (
+    check_additive,
     check_mask,
     check_not_empty,
     check_queries_and_keys,
@@ -83,8 +84,7 @@ def attention_weights(q, k, *, mask=None):
 
     .. math:: A = \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}} + M\right)
 
-    With K = 4 features, products of 2 ln 3 and 0 give the scores ln 3 and 0, whose exponentials
-    are 3 and 1: the weights are 3/4 and 1/4.
+    With K = 4, products of 2 ln 3 and 0 give scores of ln 3 and 0 and the weights 3/4 and 1/4.
 
     Parameters
     ----------
@@ -93,8 +93,7 @@ def attention_weights(q, k, *, mask=None):
     k : ndarray of shape (..., S, K)
         Keys.
     mask : ndarray that broadcasts to (..., T, S), optional
-        Float: M, added to the scores, 0 where a query may attend and -inf where it may not;
-        other finite values are biases. Boolean: True where a query may attend.
+        As in :func:`scaled_dot_product_attention`.
 
     Returns
     -------
@@ -108,8 +107,7 @@ def attention_weights(q, k, *, mask=None):
 
     References
     ----------
-    Lecture notes, equations (9), (12) and (13). Vaswani et al. (2017), "Attention Is All You
-    Need", Section 3.2.1, arXiv:1706.03762.
+    Lecture notes, equations (9), (12) and (13).
     """
     check_queries_and_keys(q, k)
     scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])  # (..., T, S)
@@ -165,8 +163,7 @@ def scaled_dot_product_attention(q, k, v, *, mask=None):
     Raises
     ------
     ValueError
-        If ``q``, ``k`` and ``v`` do not fit, or if ``mask`` does not fit or could mean two
-        things.
+        If two arguments do not fit, or if ``mask`` does not fit or could mean two things.
 
     References
     ----------
@@ -244,13 +241,7 @@ def additive_attention(q, k, v, w_q, w_k, w_v, *, mask=None):
     Bahdanau, Cho and Bengio (2015), "Neural Machine Translation by Jointly Learning to Align
     and Translate", Section 3.1 and Appendix A.1.2, arXiv:1409.0473.
     """
-    check_shape("q", q, ("...", "T", "H"))
-    check_shape("k", k, (*q.shape[:-2], "S", "K"))
-    check_not_empty("k", k, -2)
-    check_values(v, k)
-    check_shape("w_q", w_q, ("F", q.shape[-1]))
-    check_shape("w_k", w_k, (w_q.shape[0], k.shape[-1]))
-    check_shape("w_v", w_v, w_q.shape[:1])
+    check_additive(q, k, v, w_q, w_k, w_v)
     scores = _additive_hidden(q, k, w_q, w_k) @ w_v  # (..., T, S)
     return softmax(_add_mask(scores, mask)) @ v
 
