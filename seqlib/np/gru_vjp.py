@@ -61,7 +61,7 @@ def gru_with_vjp(
     with np.errstate(over="ignore"):  # exp may reach infinity, and the gate is then 0
         for start, stop in steps.blocks():
             from_x = steps.flat(start, stop)[:, : D + 1] @ weight[: D + 1]
-            from_x = from_x.reshape(-1, B, 3 * H)
+            from_x = from_x.reshape(stop - start, B, 3 * H)
             for t in range(start, stop):
                 r, z, n, m = saved[t]
                 x_t, gates = from_x[t - start], saved[t, :2]
@@ -123,7 +123,9 @@ def gru_with_vjp(
                     dh += da_t[:, H : 3 * H] @ weight_hh[: 2 * H]
                 restore(frozen, (dh, dh_old))
             rows, inputs = da.reshape(-1, 4 * H), steps.flat(start, stop)
-            steps.in_order(dx)[start:stop] = (rows[:, : 3 * H] @ rows_ih).reshape(-1, B, D)
+            steps.in_order(dx)[start:stop] = (rows[:, : 3 * H] @ rows_ih).reshape(
+                stop - start, B, D
+            )
             dweight_ih += rows[:, : 3 * H].T @ inputs[:, : D + 1]
             if reset_after:
                 dweight_hh += rows[:, H:].T @ inputs[:, D:]

@@ -49,7 +49,7 @@ def lstm_with_vjp(
     with np.errstate(over="ignore"):  # exp may reach infinity, and the gate is then 0
         for start, stop in steps.blocks():
             from_x = steps.flat(start, stop)[:, : D + 1] @ weight[: D + 1]
-            from_x = from_x.reshape(-1, B, 4 * H)
+            from_x = from_x.reshape(stop - start, B, 4 * H)
             for t in range(start, stop):
                 i, f, o, g = gates[t]
                 sigmoids = gates[t, :3]
@@ -93,7 +93,7 @@ def lstm_with_vjp(
                 dh = da_t @ rows_hh
                 restore(frozen, (dh, dh_old), (dc, dc_old))
             rows = da.reshape(-1, 4 * H)
-            steps.in_order(dx)[start:stop] = (rows @ rows_ih).reshape(-1, B, D)
+            steps.in_order(dx)[start:stop] = (rows @ rows_ih).reshape(stop - start, B, D)
             dweight += rows.T @ steps.flat(start, stop)
         dweight = dweight[order]
         dbias = [None if b is None else dweight[:, D].copy() for b in (bias_ih, bias_hh)]

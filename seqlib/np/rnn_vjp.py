@@ -35,7 +35,9 @@ def rnn_with_vjp(x, h0, weight_ih, weight_hh, bias_ih, bias_hh, *, lengths=None,
     weight = stack_weights(weight_ih, weight_hh, bias_ih, bias_hh, np.arange(H), dtype)
     h = steps.h
     for start, stop in steps.blocks():
-        from_x = (steps.flat(start, stop)[:, : D + 1] @ weight[: D + 1]).reshape(-1, B, H)
+        from_x = (steps.flat(start, stop)[:, : D + 1] @ weight[: D + 1]).reshape(
+            stop - start, B, H
+        )
         for t in range(start, stop):
             a = from_x[t - start]
             a += h[t] @ weight[D + 1 :]
@@ -60,7 +62,7 @@ def rnn_with_vjp(x, h0, weight_ih, weight_hh, bias_ih, bias_hh, *, lengths=None,
                 dh = da_t @ weight_hh
                 restore(frozen, (dh, dh_old))
             rows = da.reshape(-1, H)
-            steps.in_order(dx)[start:stop] = (rows @ weight_ih).reshape(-1, B, D)
+            steps.in_order(dx)[start:stop] = (rows @ weight_ih).reshape(stop - start, B, D)
             dweight += rows.T @ steps.flat(start, stop)
         dbias = [None if b is None else dweight[:, D].copy() for b in (bias_ih, bias_hh)]
         return dx, dh, dweight[:, :D].copy(), dweight[:, D + 1 :].copy(), *dbias
