@@ -50,7 +50,7 @@ class Course:
         return self.grading / "reports" / name
 
     def release(self, name):
-        """Return the students' notebook.
+        """Return the students' notebook, each source in one piece.
 
         Raises
         ------
@@ -66,6 +66,8 @@ class Course:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         if notebook.get("nbformat") != 4:
             raise ValueError(f"{path.name} must be of notebook format 4")
+        for cell in notebook["cells"]:
+            cell["source"] = "".join(cell["source"])
         return notebook
 
     def students(self, name):

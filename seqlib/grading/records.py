@@ -123,7 +123,8 @@ def write_atomically(path, text):
 
 
 def _to_json(record):
-    return json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    # In ASCII, since the name of a student's folder need not be text.
+    return json.dumps(record, indent=1, sort_keys=True) + "\n"
 
 
 def _read(path):

@@ -13,6 +13,9 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
+from seqlib.grading import mends
+from seqlib.grading.mends import Mends
+
 # Functions and classes defined at the left margin. A regular expression, since it also reads
 # cells that are no valid Python, and because no input can exhaust it.
 _DEFINITION = re.compile(r"^(?:async[ ]+def|def|class)[ ]+([A-Za-z_]\w*)", re.MULTILINE)
@@ -49,19 +52,13 @@ class Released:
         self.key = grading.get("grade_id", cell.get("id"))
         self.solution = grading.get("solution", False)
         self.locked = self.graded and not self.solution
-        self.source = source_of(cell)
+        self.source = cell["source"]
         self.names = definitions(self.source)
 
     def work(self, cell):
         """Return how far a submitted cell is an answer: defined functions, changed lines."""
         defined = len(self.names & definitions(cell["source"]))
         return defined, edits(cell["source"], self.source)
-
-
-def source_of(cell):
-    """Text of a cell of a notebook file."""
-    source = cell["source"]
-    return source if isinstance(source, str) else "".join(source)
 
 
 def definitions(source):
@@ -97,7 +94,7 @@ class _Repair:
         self.cells = cells
         self.release = release
         self.known = [Released(cell) for cell in release["cells"]]
-        self.mends = []
+        self.mends = Mends()
         self.own = []  # the student's own cells in the result
 
     def run(self):
@@ -129,7 +126,7 @@ class _Repair:
             "nbformat_minor": 5,
         }
         matched = sum(known.graded and known.key in winner for known in self.known)
-        return Repaired(notebook, tuple(self.mends), matched)
+        return Repaired(notebook, self.mends.sentences(), matched)
 
     def claim(self):
         """Return for each submitted cell the key of the released cell that it is, or None."""
@@ -148,9 +145,7 @@ class _Repair:
                 i = claims.index(previous.key) + 1
                 if claims[i : i + 1] == [None] and self.cells[i]["cell_type"] == "markdown":
                     claims[i] = known.key
-                    self.mends.append(
-                        f'The answer "{known.key}" had lost its id; its place told it.'
-                    )
+                    self.mends.add(*mends.BY_PLACE, known.key)
         return claims
 
     def claim_by_content(self, known, claims):
@@ -161,9 +156,7 @@ class _Repair:
             if same or (known.solution and known.names & definitions(cell["source"])):
                 claims[i] = known.key
                 if known.graded:
-                    self.mends.append(
-                        f'The cell "{known.key}" had lost its id; its content told it.'
-                    )
+                    self.mends.add(*mends.BY_CONTENT, known.key)
                 return
 
     def attach(self, claims):
@@ -188,9 +181,8 @@ class _Repair:
                 (before if known.solution else after)[key].append(cell)
         for key, found in candidates.items():
             if len(found) > 1 and released[key].graded:
-                which = "the one with the most work" if released[key].solution else "one"
-                self.mends.append(
-                    f'The cell "{key}" was there {len(found)} times; {which} was graded.'
+                self.mends.add(
+                    *(mends.MANY_ANSWERS if released[key].solution else mends.COPIES), key
                 )
         return winner, before, after, extras
 
@@ -212,7 +204,7 @@ class _Repair:
         if known.solution and known.names & defined:
             # The empty answer would redefine what stands in another cell.
             built["source"] = ELSEWHERE
-        self.mends.append(f'The cell "{known.key}" was missing and was put back.')
+        self.mends.add(*mends.MISSING, known.key)
         return _blank(built)
 
     def keep(self, cell):
@@ -226,37 +218,36 @@ class _Repair:
     def report_order(self, winner):
         places = [winner[known.key] for known in self.known if known.key in winner]
         if places != sorted(places):
-            self.mends.append("Cells stood in another order; the released order was restored.")
+            self.mends.add("Cells stood in another order; the released order was restored.")
 
     def report_changes(self, known, cell):
         kind, released = cell["cell_type"], known.cell["cell_type"]
         if kind != released:
-            self.mends.append(
-                f'The cell "{known.key}" had been turned into {kind}; it is {released} again.'
+            self.mends.add(
+                f"The cell {{}} had been turned into {kind}; it is {released} again.",
+                f"These cells had been turned into {kind}; they are {released} again: {{}}.",
+                known.key,
             )
         if known.locked and _lines(cell["source"]) != _lines(known.source):
             kept = edits(cell["source"], known.source)
-            self.mends.append(
-                f'The locked cell "{known.key}" had been changed; its text was put back'
-                + (", and yours stands behind it as an ordinary cell." if kept else ".")
-            )
+            self.mends.add(*(mends.CHANGED_AND_KEPT if kept else mends.CHANGED), known.key)
         given, right = _grading(cell), known.cell["metadata"].get("nbgrader", {})
         if any(given.get(key) != right.get(key) for key in _GRADING_KEYS):
-            self.mends.append(f'The grading data of cell "{known.key}" were put right.')
+            self.mends.add(*mends.GRADING_DATA, known.key)
         self.report_tags([cell], f'cell "{known.key}"', _tags(known.cell))
 
     def report_metadata(self, cells):
         cells = list(cells)
         strange = sum(bool(_grading(cell)) for cell in cells)
         if strange:
-            self.mends.append(f"Grading data of {strange} cells unknown here were removed.")
+            self.mends.add(f"Grading data of {strange} cells unknown here were removed.")
         self.report_tags(cells, "ordinary cells", [])
 
     def report_tags(self, cells, where, allowed):
         tags = sorted({tag for cell in cells for tag in _tags(cell)} - set(allowed))
         if tags:
             shown = ", ".join(f'"{_printable(tag)}"' for tag in tags[:5])
-            self.mends.append(f"Tags of {where} were removed: {shown}.")
+            self.mends.add(f"Tags of {where} were removed: {shown}.")
 
 
 def _lines(source):
@@ -274,7 +265,7 @@ def _tags(cell):
 
 
 def _printable(text):
-    return "".join(c if c.isprintable() and c not in '"<>&' else "?" for c in text[:40])
+    return "".join(c if c.isprintable() and c not in '"<>&{}' else "?" for c in text[:40])
 
 
 def _blank(cell):

@@ -1,0 +1,120 @@
+"""Worker processes: results for every job, whatever a job does to its worker."""
+
+import contextlib
+import functools
+import os
+import signal
+import time
+
+import pytest
+
+from seqlib.grading.pool import Failure, run_jobs
+
+
+def do(folder, job):
+    kind, number = job
+    mark = folder / f"{kind}-{number}"
+    first = not mark.exists()
+    mark.touch()
+    match kind:
+        case "raise":
+            raise ValueError(f"job {number}")
+        case "raise_once" if first:
+            raise ValueError("once")
+        case "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "die_once" if first:
+            os._exit(3)
+        case "hang":
+            time.sleep(60)
+        case "meet":
+            while not (folder / f"meet-{1 - number}").exists():
+                time.sleep(0.01)
+        case "pid":
+            return os.getpid()
+    return number**2
+
+
+@contextlib.contextmanager
+def worker(folder):
+    (folder / f"began-{os.getpid()}").touch()
+    yield functools.partial(do, folder)
+    (folder / f"ended-{os.getpid()}").touch()
+
+
+@contextlib.contextmanager
+def broken_worker(error):
+    raise error
+    yield
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_job_gets_its_result(workers, tmp_path):
+    jobs = [("square", i) for i in range(7)]
+    found = dict(run_jobs(functools.partial(worker, tmp_path), jobs, workers=workers))
+    assert found == {job: job[1] ** 2 for job in jobs}
+    assert 1 <= len(list(tmp_path.glob("began-*"))) <= workers
+
+
+def test_two_workers_work_at_the_same_time(tmp_path):
+    jobs = [("meet", 0), ("meet", 1)]  # neither ends before the other has begun
+    found = dict(
+        run_jobs(functools.partial(worker, tmp_path), jobs, workers=2, attempts=1, seconds=60)
+    )
+    assert found == {("meet", 0): 0, ("meet", 1): 1}
+
+
+def test_a_job_that_fails_is_tried_again_and_then_reported(tmp_path):
+    jobs = [("raise", 1), ("raise_once", 2), ("die", 3), ("die_once", 4), ("square", 5)]
+    found = dict(run_jobs(functools.partial(worker, tmp_path), jobs, workers=2, attempts=2))
+    assert found == {
+        ("raise", 1): Failure("ValueError: job 1"),
+        ("raise_once", 2): 4,
+        ("die", 3): Failure("the worker process ended (signal SIGKILL)"),
+        ("die_once", 4): 16,
+        ("square", 5): 25,
+    }
+
+
+def test_a_job_that_hangs_is_ended(tmp_path):
+    jobs = [("hang", 1), ("square", 2)]
+    found = dict(
+        run_jobs(functools.partial(worker, tmp_path), jobs, workers=1, attempts=1, seconds=2.0)
+    )
+    assert found == {("hang", 1): Failure("no result after 2 s"), ("square", 2): 4}
+
+
+def test_leaving_the_loop_ends_all_workers_in_good_order(tmp_path):
+    jobs = [("pid", i) for i in range(50)] + [("hang", 50)]
+    running = run_jobs(functools.partial(worker, tmp_path), jobs, workers=2)
+    _, pid = next(running)
+    running.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    began = {p.name.removeprefix("began-") for p in tmp_path.glob("began-*")}
+    for number in began:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(number), 0)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (SystemExit(4), "the worker process ended .exit code 4."),
+        (OSError("full"), "OSError: full"),
+    ],
+)
+def test_a_worker_that_cannot_start_stops_the_run(error, message):
+    with pytest.raises(RuntimeError, match=f"a worker could not start: {message}"):
+        list(run_jobs(functools.partial(broken_worker, error), [1, 2]))
+
+
+def test_workers_do_not_inherit_changed_thread_counts(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    list(run_jobs(functools.partial(worker, tmp_path), [("square", 1)]))
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+
+
+def test_at_least_one_worker_is_needed():
+    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
+        next(run_jobs(worker, [1], workers=0))
