@@ -1,5 +1,6 @@
 """The declarative record of what is graded: tasks, cases, criteria and misconceptions."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -208,7 +209,7 @@ class Task:
     @property
     def points(self):
         """Sum of the points of all criteria."""
-        return float(sum(c.points for c in self.criteria))
+        return math.fsum(c.points for c in self.criteria)
 
 
 @dataclass(frozen=True)
@@ -262,4 +263,4 @@ class Assignment:
     @property
     def points(self):
         """Points of the whole notebook."""
-        return sum(t.points for t in self.tasks) + sum(w.points for w in self.written)
+        return math.fsum(part.points for part in (*self.tasks, *self.written))

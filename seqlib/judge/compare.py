@@ -88,7 +88,8 @@ class _Comparison:
         if not isinstance(got, list | tuple):
             return f"{what} is {_kind(got)}, not {len(expected)} parts"
         if len(got) != len(expected):
-            return f"{what} has {len(got)} parts, not {len(expected)}"
+            parts = "1 part" if len(got) == 1 else f"{len(got)} parts"
+            return f"{what} has {parts}, not {len(expected)}"
         whats = [self.name(i, what) for i in range(len(expected))]
         return self.first(zip(expected, got, whats, strict=True))
 

@@ -6,7 +6,8 @@ It fits *completely* if it equals the student's everywhere. In this order:
 1. one mistake that fits completely;
 2. two mistakes made together that fit completely;
 3. one mistake that fits, with another fault beside it;
-4. the property that fails.
+4. one mistake whose values are right but that loses the same criteria (a dtype, a property);
+5. the property that fails.
 
 Where several fit equally well, those that the inputs cannot tell apart are named as a group,
 and unrelated ones not at all. Outputs are compared part by part (the entries of a tuple or
@@ -20,10 +21,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from seqlib.judge.compare import as_array, difference
+from seqlib.judge.criteria import messages_of
 from seqlib.judge.kinds import Trusted, observe
 from seqlib.judge.part import MISSING, part_of, parts_of
 from seqlib.judge.result import Diagnosis
-from seqlib.judge.run import SKIPPED, agree
+from seqlib.judge.run import SKIPPED, Run, agree
 
 MAX_EITHER = 3
 # A mistake counts as different from the right output only beyond this multiple of the
@@ -197,32 +199,26 @@ def _partial(fits, mistakes):
 
 
 def _property(run, messages, mistakes):
-    """Name the mistake with right outputs that breaks the same properties, or the property."""
-    failing = [c for c in run.task.criteria if c.holds and messages[c.name] is not None]
-    if not failing:
-        return None
+    """Name the mistake that has right values and loses the same criteria, or a property."""
     if all(_right(run.task, a) for a in run.answers):
-        names = [n for n in mistakes if _breaks(run, function_of(run.task, n), messages)]
+        names = [n for n in mistakes if _loses(run, function_of(run.task, n), messages)]
         if len(names) == 1:
             return _named("mistake", names, mistakes)
-    first = failing[0]
+    if not run.broken:
+        return None
+    first = run.broken[0]
     return Diagnosis("property", (first.name,), (f"{first.says}.",), (run.task.page,))
 
 
-def _breaks(run, function, messages):
-    """Whether a wrong solution with right outputs breaks exactly the properties in question."""
-    from seqlib.judge.judge import criterion_message  # which imports this module
-
+def _loses(run, function, messages):
+    """Whether a wrong solution with right values loses exactly the same criteria."""
     fit = _fit(run, function, only_complete=True)
     if fit is None or fit.hits:
         return False
-    subject = Trusted(function)
-    return all(
-        (criterion_message(run, c, lambda case: observe(run.task, subject, case)) is None)
-        == (messages[c.name] is None)
-        for c in run.task.criteria
-        if c.holds
-    )
+    other = Run(run.task, Trusted(function), run.seed)
+    other.ask_all()
+    lost = {name for name, message in messages.items() if message is not None}
+    return lost == {name for name, m in messages_of(other).items() if m is not None}
 
 
 def _sees_answers(run):

@@ -50,11 +50,20 @@ class Run:
         Whose code.
     seed : int
         All inputs, their order and the repeated ones follow from it.
+
+    Attributes
+    ----------
+    answers : list of Answers
+        One for each case, in the order of the record.
+    broken : list of seqlib.exercises.record.Criterion
+        Properties that the answers were found to break.
+    warnings, modified : list of str
+        What the replies reported.
     """
 
     def __init__(self, task, subject, seed):
         self.task, self.subject, self.seed = task, subject, seed
-        self.warnings, self.modified = [], []
+        self.warnings, self.modified, self.broken = [], [], []
         self._faults, self._slow_tags, self._stopped = 0, set(), None
         cases = task.cases(generator(seed, "cases"))
         # All references first: nothing that the student's code does can change them.
