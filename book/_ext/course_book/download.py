@@ -8,9 +8,17 @@ import shutil
 from pathlib import Path
 
 
+def has_cells(app, pagename):
+    """Return whether the source of a page holds code that is executed."""
+    if pagename not in app.env.found_docs:
+        return False  # the index of terms, for example, has no source
+    source = Path(app.env.doc2path(pagename)).read_text(encoding="utf-8")
+    return "```{code-cell}" in source
+
+
 def _offer(app, pagename, _template, context, _doctree):
     made = Path(app.outdir).parent / "jupyter_execute" / f"{pagename}.ipynb"
-    if pagename in app.env.found_docs and made.is_file():
+    if has_cells(app, pagename) and made.is_file():
         target = Path(app.outdir) / "_sources" / f"{pagename}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(made, target)
