@@ -26,6 +26,7 @@ OPTIONS = {
     "p": 0.5,
     "max_norm": 1.0,
     "clip_value": 1.0,
+    "max_new_tokens": SIZES["S"] - SIZES["T"],
     "k1": 2,
     "k2": 3,
     "rng": np.random.default_rng(0),
@@ -66,6 +67,7 @@ ARGUMENTS = {
     "clip_grad_value": {"grads": lambda rng: [rng.standard_normal(3)]},
     "decoder_lm": {"params": decoder_params, "config": lambda rng: decoder_config()},
     "decoder_params": {"config": lambda rng: decoder_config()},
+    "generate": {"model": lambda rng: (decoder_params(rng), decoder_config())},
     "gru_from_torch": {"state": lambda rng: recurrent_state(torch.nn.GRU)},
     "gru_to_notes": {name: lambda rng: np.zeros(3 * SIZES["H"]) for name in BIASES},
     "lstm_from_torch": {"state": lambda rng: recurrent_state(torch.nn.LSTM)},
@@ -172,6 +174,10 @@ def make_arguments(name, rng, *, optional):
 
 
 def to_torch(value):
+    if isinstance(value, tuple) and value and isinstance(value[-1], snp.DecoderConfig):
+        model = spt.DecoderLM(value[1])  # the module that stands for (params, config)
+        model.load_state_dict(to_torch(value[0]))
+        return model
     if isinstance(value, np.ndarray):
         return torch.tensor(value)
     if isinstance(value, dict):
@@ -257,6 +263,7 @@ def test_twins_document_the_same(name):
         for entry, other in zip(ours[title], twin[title], strict=True):
             assert other[0] == entry[0]
             same = other[1].replace("Tensor", "ndarray").replace("torch.", "numpy.random.")
+            same = same.replace("DecoderLM", "tuple of (dict, DecoderConfig)")
             assert same == entry[1]
     assert ("Raises" in ours) == ("Raises" in twin)
 
