@@ -9,8 +9,11 @@ from seqlib.np.activation import *
 from seqlib.np.adamw import *
 from seqlib.np.attention import *
 from seqlib.np.bptt import *
+from seqlib.np.cache import *
 from seqlib.np.decoder import *
+from seqlib.np.decoder_vjp import *
 from seqlib.np.feedforward import *
+from seqlib.np.generation import *
 from seqlib.np.gradients import *
 from seqlib.np.gru import *
 from seqlib.np.gru_vjp import *
@@ -25,5 +28,6 @@ from seqlib.np.norm import *
 from seqlib.np.positions import *
 from seqlib.np.rnn import *
 from seqlib.np.rnn_vjp import *
+from seqlib.np.sampling import *
 from seqlib.np.tokens import *
 from seqlib.np.transformer import *

@@ -93,8 +93,8 @@ def rotary(x, *, offset=0, base=10000.0):
     Su et al. (2021), "RoFormer: Enhanced Transformer with Rotary Position Embedding",
     Section 3.2, arXiv:2104.09864.
     """
-    cos, sin = _rotation(x, offset, base)
-    return _rotate(x, cos, sin)
+    cos, sin = rotation(x, offset, base)
+    return rotate(x, cos, sin)
 
 
 def rotary_backward(dy, x, *, offset=0, base=10000.0):
@@ -112,16 +112,17 @@ def rotary_backward(dy, x, *, offset=0, base=10000.0):
     ndarray of shape (..., T, K)
         Gradient with respect to ``x``.
     """
-    cos, sin = _rotation(x, offset, base)
-    return _rotate(dy, cos, -sin)
+    cos, sin = rotation(x, offset, base)
+    return rotate(dy, cos, -sin)
 
 
-def _rotate(x, cos, sin):
+def rotate(x, cos, sin):
+    """Turn each pair of x by an angle given as cosine and sine."""
     first, second = np.split(x, 2, axis=-1)
     return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
 
 
-def _rotation(x, offset, base):
+def rotation(x, offset, base):
     """Return cosine and sine of the angles, of a shape that broadcasts over the pairs of x."""
     check_shape("x", x, ("...", "T", "K"))
     T, K = x.shape[-2:]

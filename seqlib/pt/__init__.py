@@ -2,8 +2,10 @@
 
 from seqlib.pt.activation import *
 from seqlib.pt.attention import *
+from seqlib.pt.cache import *
 from seqlib.pt.decoder import *
 from seqlib.pt.feedforward import *
+from seqlib.pt.generation import *
 from seqlib.pt.gradients import *
 from seqlib.pt.gru import *
 from seqlib.pt.loss import *
@@ -13,5 +15,6 @@ from seqlib.pt.multihead import *
 from seqlib.pt.norm import *
 from seqlib.pt.positions import *
 from seqlib.pt.rnn import *
+from seqlib.pt.sampling import *
 from seqlib.pt.tokens import *
 from seqlib.pt.transformer import *

@@ -85,12 +85,17 @@ def rotary(x, *, offset=0, base=10000.0):
     Su et al. (2021), "RoFormer: Enhanced Transformer with Rotary Position Embedding",
     Section 3.2, arXiv:2104.09864.
     """
-    cos, sin = _rotation(x, offset, base)
+    cos, sin = rotation(x, offset, base)
+    return rotate(x, cos, sin)
+
+
+def rotate(x, cos, sin):
+    """Turn each pair of x by an angle given as cosine and sine."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
 
 
-def _rotation(x, offset, base):
+def rotation(x, offset, base):
     """Return cosine and sine of the angles, of a shape that broadcasts over the pairs of x."""
     check_shape("x", x, ("...", "T", "K"))
     T, K = x.shape[-2:]
