@@ -97,8 +97,7 @@ def supervise(server, order, connection, status):
     if child == 0:
         _run_student(server, order, connection, parent, confined)
     connection.close()
-    if "namespaces" not in order["layers"]:
-        signal.signal(signal.SIGTERM, lambda *_: _kill(child, signal.SIGKILL))
+    signal.signal(signal.SIGTERM, lambda *_: _kill(child, signal.SIGKILL))
     _, ended = _waitpid(child, 0)
     if "namespaces" not in order["layers"]:
         processes.end_descendants(confined)
@@ -127,13 +126,15 @@ def _run_student(server, order, connection, parent, confined):
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user clears it
     _set_environment(home)
     if "landlock" in layers:
+        if server.rules is None:
+            raise OSError("the kernel offers no Landlock")
         server.rules.apply(readable=[build], writable=[home])
     os.dup2(connection.fileno(), CHANNEL)
     connection.detach()
     if "limits" in layers:
         limits.apply(bounds)
     os.closerange(3, CHANNEL)
-    os.closerange(CHANNEL + 1, 4096)
+    os.closerange(CHANNEL + 1, 1 << 20)
     task_filter = None
     if "seccomp" in layers:
         server.filters[order["filter"]].apply()

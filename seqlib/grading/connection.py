@@ -109,9 +109,12 @@ class Connection:
         except codec.CodecError as error:
             raise Fault("protocol", f"the answer could not be read: {error}") from None
 
-    def finished(self):
-        """Whether nothing more has come after the last value."""
-        return not select.select([self._socket], [], [], 0)[0]
+    def nothing_more(self):
+        """Whether no byte has come after the last value."""
+        try:
+            return not self._socket.recv(1, socket.MSG_PEEK)
+        except OSError:  # nothing yet
+            return True
 
     def close(self):
         """Close the connection."""

@@ -35,14 +35,23 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("access", ctypes.c_uint64), ("folder", ctypes.c_int32))
 
 
+_newest = 6  # the newest version that we make use of
+
+
 def abi():
-    """Return the version of Landlock that the kernel offers, 0 for none."""
+    """Return the version of Landlock that the kernel offers, 0 for none, 6 at most."""
     if not syscalls.supported():
         return 0
     try:
-        return syscalls.call("landlock_create_ruleset", ctypes.c_void_p(), 0, 1)
+        return min(syscalls.call("landlock_create_ruleset", ctypes.c_void_p(), 0, 1), _newest)
     except OSError:
         return 0
+
+
+def pretend(version):
+    """Use no more than a version, as on an older kernel."""
+    global _newest
+    _newest = version
 
 
 class Rules:

@@ -1,6 +1,5 @@
 """What a submission may use: time, memory, processes, files and output."""
 
-import resource
 from dataclasses import asdict, dataclass, replace
 
 MIB = 2**20
@@ -77,6 +76,8 @@ def apply(limits):
 
     A limit that is already lower stays.
     """
+    import resource  # not on Windows
+
     for name, value in (
         ("CORE", 0),
         ("AS", limits.address_space),
@@ -90,11 +91,8 @@ def apply(limits):
         ("RTPRIO", 0),
         ("SIGPENDING", 256),
     ):
-        _lower(getattr(resource, f"RLIMIT_{name}"), value)
-
-
-def _lower(which, value):
-    hard = resource.getrlimit(which)[1]
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    resource.setrlimit(which, (value, value))
+        which = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(which)[1]
+        if hard != resource.RLIM_INFINITY:
+            value = min(value, hard)
+        resource.setrlimit(which, (value, value))

@@ -1,6 +1,41 @@
 """Which isolation level a machine offers: found by trying, not by reading settings."""
 
+import inspect
+import tempfile
+from pathlib import Path
 
-def best_level():
-    """Return the best level that works here."""
-    return "namespaces"
+from . import attempts
+from .outside import Outside
+from .student_build import write_student_build
+
+# One quick attempt on each of files, network, processes and programs.
+_QUICK = ("course_files", "other_files", "writing", "connecting", "signalling", "executing")
+
+
+def hole(sandbox):
+    """Return what is wrong with a sandbox's level on this machine, None if it works.
+
+    Every step of locking in is made and a few attacks are tried: a kernel may accept a step
+    without effect, or, as with user namespaces under AppArmor, refuse a later one.
+    """
+    with tempfile.TemporaryDirectory() as folder, Outside(Path(folder)) as outside:
+        build = write_student_build((), Path(folder) / "build")
+        with sandbox.open(build) as submission:
+            submission.run_cell(inspect.getsource(attempts))
+            for name in _QUICK:
+                with submission.subject(name) as subject:
+                    reply = subject.perform({"do": "call", "args": [outside.facts]})
+                if reply.value is not None or reply.fault is not None:
+                    return f"{name}: {reply.value or reply.error}"
+    return None
+
+
+def probe():
+    """Return the best isolation level that this machine offers, None if it offers none."""
+    from .sandbox import Sandbox, SandboxUnavailable
+
+    try:
+        with Sandbox(plots=False) as sandbox:
+            return sandbox.level
+    except SandboxUnavailable:
+        return None

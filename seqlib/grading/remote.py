@@ -1,12 +1,13 @@
 """A subject in the sandbox: the same requests as in the judge's process, over a socket."""
 
 import itertools
+import warnings
 
 import numpy as np
 
 from ..subject.guard import one_line
 from ..subject.subject import Reply, reply_from
-from ..subject.values import number_handles
+from ..subject.values import number_handles, reduce
 from .connection import Fault
 from .spawned import describe_status
 
@@ -96,7 +97,7 @@ class RemoteSubject:
             if type(answer) is not dict:
                 raise Fault("protocol", "the answer could not be read: it is no dict")
             if "reply" in answer:
-                if not connection.finished():
+                if not connection.nothing_more():
                     raise Fault("protocol", "more came than one answer")
                 return answer["reply"]
             if asked > self._submission.limits.asks:
@@ -119,7 +120,9 @@ class RemoteSubject:
             message = f"the arguments may hold {limit} numbers altogether, these hold more"
             return {"error": ("ValueError", message)}
         try:
-            return {"value": functions[number](*args, **kwargs)}
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                return {"value": reduce(functions[number](*args, **kwargs), "the reply")}
         except Exception as error:
             return {"error": (type(error).__name__, str(error))}
 

@@ -19,10 +19,11 @@ from pathlib import Path
 
 import seqlib
 
-from . import codec, landlock, processes
+from . import codec, processes, syscalls
 from .connection import Fault
 from .levels import layers_of
 from .limits import Limits
+from .probe import hole
 from .spawned import Spawned, remove_folder
 from .submission import Submission
 from .visible import package_folders
@@ -53,6 +54,10 @@ class SandboxError(RuntimeError):
     """The sandbox itself failed: nothing is said about the submission; try again."""
 
 
+class SandboxUnavailable(SandboxError):
+    """The machine does not offer the level that was asked for, or any."""
+
+
 class Sandbox:
     """A fork server with NumPy, IPython and, if asked for, PyTorch loaded. One per worker.
 
@@ -67,6 +72,8 @@ class Sandbox:
         the machine offers.
     limits : Limits, optional
         Limits of each submission.
+    landlock_abi : int
+        Newest version of Landlock to use: tests play an older kernel with it.
 
     Attributes
     ----------
@@ -79,21 +86,20 @@ class Sandbox:
         If the fork server does not start.
     """
 
-    def __init__(self, *, torch=False, plots=True, level=None, limits=None):
-        if level is None:
-            from .probe import best_level
-
-            level = best_level()
-        self.layers = layers_of(level)
+    def __init__(self, *, torch=False, plots=True, level=None, limits=None, landlock_abi=6):
         self.level = level
+        self.layers = None if level is None else layers_of(level)
+        _check_machine(self.layers)
         self.limits = limits or (Limits().for_torch() if torch else Limits())
-        self._options = {"torch": torch, "plots": plots}
+        self._options = {"torch": torch, "plots": plots, "landlock": landlock_abi}
         self._server = None
         self._count = 0
         self._folder = Path(tempfile.mkdtemp(prefix="sandbox-"))
         try:
             self._prepare_folder()
             self._start()
+            if level is None:
+                self._choose_level()
         except BaseException:
             self.close()
             raise
@@ -197,8 +203,22 @@ class Sandbox:
         """Choose the filter of system calls that makes up for what other layers lack."""
         if "namespaces" in self.layers:
             return "namespaces"
-        scoped = "landlock" in self.layers and landlock.abi() >= 6
+        scoped = "landlock" in self.layers and self.info["landlock"] >= 6
         return "landlock" if scoped else "signals"
+
+    def _choose_level(self):
+        """Take the best level that works, by attempt."""
+        reasons = []
+        for self.level in ("namespaces", "landlock"):
+            self.layers = layers_of(self.level)
+            try:
+                reason = hole(self)
+            except SandboxError as error:
+                reason = str(error)
+            if reason is None:
+                return
+            reasons.append(f"{self.level}: {reason}")
+        raise SandboxUnavailable("no isolation level works here: " + "; ".join(reasons))
 
     def _prepare_folder(self):
         """Make the folder of the copies and the empty one over which trees are mounted."""
@@ -221,7 +241,7 @@ class Sandbox:
             "control": theirs.fileno(),
             "package": str(Path(seqlib.__file__).resolve().parent),
             "packages": packages,
-            "root": str(self._folder / "root"),
+            "folder": str(self._folder),
         }
         log = self._folder / "log"
         with theirs, log.open("wb") as errors:
@@ -236,6 +256,7 @@ class Sandbox:
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 pass_fds=[theirs.fileno()],
+                start_new_session=True,
             )
         self._control = ours
         ours.settimeout(_PATIENCE)
@@ -273,3 +294,12 @@ class Sandbox:
             self._server.kill()
             self._server.wait()
         self._server = None
+
+
+def _check_machine(layers):
+    if syscalls.SYSTEM != "Linux":
+        raise SandboxUnavailable(f"the sandbox needs Linux, this is {syscalls.SYSTEM}")
+    if layers != layers_of("none") and not syscalls.supported():
+        raise SandboxUnavailable(
+            f"the sandbox knows x86-64 and aarch64, this machine is {syscalls.MACHINE}"
+        )

@@ -92,6 +92,10 @@ class Spawned:
         answer = self._ask({"do": "end", "pid": number}, watch)
         return answer.get("status") if type(answer) is dict else None
 
+    def process_numbers(self):
+        """Return the processes of the submission with the time when each started."""
+        return {pid: processes.started(pid) for pid in processes.tree(self.pid)}
+
     def how_it_ended(self):
         """Return why P is gone, as a phrase: ``"signal SIGSEGV"``, ``"exit code 0"``."""
         if self._result is None and select.select([self._status], [], [], 1)[0]:
@@ -127,11 +131,16 @@ class Spawned:
 
     def _look(self):
         used = processes.usage(self.pid, self._shared)
-        if used.memory > self._limits.memory:
+        if used.memory > self._limits.memory and self._really_exceeds():
             raise Fault("memory", f"more than {self._limits.memory >> 20} MiB of memory")
         if _too_full(self._home, self._limits):
             raise Fault("memory", f"more than {self._limits.folder >> 20} MiB of files")
         return used
+
+    def _really_exceeds(self):
+        """Whether the memory exceeds the limit when what is shared counts once."""
+        exact = processes.proportional_usage(self.pid)
+        return exact is None or exact > self._limits.memory
 
 
 def describe_status(status):

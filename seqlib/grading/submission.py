@@ -109,6 +109,10 @@ class Submission:
         """
         return RemoteSubject(self, expression)
 
+    def process_numbers(self):
+        """Return its processes at present with the time when each started, for tests."""
+        return {} if self._spawned is None else self._spawned.process_numbers()
+
     def close(self):
         """End all processes of the submission."""
         if self._spawned is not None:

@@ -12,6 +12,7 @@ import os
 import platform
 
 MACHINE = platform.machine()
+SYSTEM = platform.system()
 
 # name = number on x86-64, number on aarch64
 _BOTH = """
@@ -67,9 +68,10 @@ def _table():
 
 NUMBERS = _table()
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
-_libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+if SYSTEM == "Linux":
+    _libc = ctypes.CDLL(None, use_errno=True)
+    _libc.syscall.restype = ctypes.c_long
+    _libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
 
 PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
@@ -81,7 +83,7 @@ PR_CAP_AMBIENT = 47
 
 def supported():
     """Whether this machine's numbers are known."""
-    return MACHINE in NUMBERS and os.name == "posix" and platform.system() == "Linux"
+    return SYSTEM == "Linux" and MACHINE in NUMBERS
 
 
 def call(name, *arguments):

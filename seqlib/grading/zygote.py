@@ -6,11 +6,14 @@ memory of a process that runs student code. It obeys the judge over one socket.
 """
 
 import contextlib
+import functools
 import gc
+import inspect
 import os
 import random
 import resource
 import select
+import shutil
 import signal
 import socket
 
@@ -27,18 +30,20 @@ class Server:
     ----------
     options : dict
         ``package`` (folder of the course's package), ``packages`` (folders of installed
-        packages), ``root`` (an empty folder), ``torch`` and ``plots`` (what to import).
+        packages), ``folder`` (ours, with an empty one called ``root``), ``torch`` and
+        ``plots`` (what to import), ``landlock`` (the newest version to use).
     """
 
     def __init__(self, options):
         self.pid = os.getpid()
-        self.root = options["root"]
+        self.root = os.path.join(options["folder"], "root")
         _import_libraries(options)
         self.shell = make_shell()
         self.shown = visible.visible(options["packages"])
         self.hidden = visible.course_files(options["package"], self.shown)
         self.links = visible.links()
         self.rules = None
+        landlock.pretend(options["landlock"])
         if landlock.abi() > 0:
             readable, split = visible.without(self.shown, set(self.hidden))
             self.rules = landlock.Rules(readable, split, visible.DEVICES)
@@ -74,18 +79,19 @@ def main(options):
             }
         )
     )
-    children = set()
+    supervisors = {}  # descriptor -> process number
     while True:
-        readable, _, _ = select.select([control], [], [], 0.5)
-        _sweep(children)
-        if readable:
+        ready, _, _ = select.select([control, *supervisors], [], [], 0.5)
+        _sweep(supervisors)
+        if control in ready:
             message, descriptors, _, _ = socket.recv_fds(control, 1 << 17, 2)
             if not message:
                 break
             order = codec.decode(message[codec.HEADER.size :])
-            pid = _spawn(server, control, order, *descriptors)
-            children.add(pid)
+            pid, descriptor = _spawn(server, control, order, *descriptors)
+            supervisors[descriptor] = pid
     processes.end_descendants()
+    shutil.rmtree(options["folder"], ignore_errors=True)
 
 
 def _spawn(server, control, order, connection, status):
@@ -104,16 +110,20 @@ def _spawn(server, control, order, connection, status):
     os.close(status)
     descriptor = os.pidfd_open(pid)
     socket.send_fds(control, [codec.frame({"pid": pid})], [descriptor])
-    os.close(descriptor)
-    return pid
+    return pid, descriptor
 
 
-def _sweep(children):
-    """Reap supervisors that have ended and kill what became ours because one was killed."""
+def _sweep(supervisors):
+    """Reap what has ended, and kill what became ours because its supervisor was killed."""
     with contextlib.suppress(ChildProcessError):
-        while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
-            children.discard(pid)
-    for pid in set(processes.children(os.getpid())) - children:
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
+    alive = set(processes.children(os.getpid()))
+    for descriptor, pid in list(supervisors.items()):
+        if pid not in alive:
+            del supervisors[descriptor]
+            os.close(descriptor)
+    for pid in alive - set(supervisors.values()):
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
 
@@ -142,3 +152,21 @@ def _import_torch():
     optimiser.step()
     repr(torch.zeros(2))
     torch.manual_seed(0)
+    _load_in_one_process(torch.utils.data.DataLoader)
+
+
+def _load_in_one_process(loader):
+    """Let a DataLoader use no worker processes: they would need sockets, and wait for ever."""
+    original = loader.__init__
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def init(*args, **kwargs):
+        given = signature.bind(*args, **kwargs).arguments
+        if given.get("num_workers"):
+            for name in ("num_workers", "timeout", "prefetch_factor", "persistent_workers"):
+                given.pop(name, None)
+            given.pop("multiprocessing_context", None)
+        original(**given)
+
+    loader.__init__ = init

@@ -23,7 +23,8 @@ class Reply:
     fault : str or None
         Why there is no answer at all: ``"timeout"``, ``"crash"``, ``"memory"``,
         ``"protocol"`` (bytes that are no reply), ``"unsupported"`` (a value that is not
-        plain) or ``"interrupted"`` (Ctrl-C, or a notebook's time limit); else None.
+        plain), ``"interrupted"`` (Ctrl-C, or a notebook's time limit) or ``"stopped"`` (not
+        asked, because the whole submission had been given up); else None.
         ``error`` then holds the sentence for the student.
     warnings : tuple of str
         The first few different warnings, ``"RuntimeWarning: divide by zero ..."``.
