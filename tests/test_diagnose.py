@@ -1,0 +1,344 @@
+"""A mistake is named if it explains the answers, and nothing is named that was not made."""
+
+import numpy as np
+import pytest
+from fixtures_exercises import ASSIGNMENT, TASKS
+from fixtures_exercises import values as smoothing
+
+from seqlib.exercises.record import Case, Criterion, Misconception, Task
+from seqlib.judge.diagnose import function_of, pairs_of
+from seqlib.judge.judge import judge
+from seqlib.judge.kinds import Trusted
+from seqlib.judge.matrix import kill_matrix
+from seqlib.subject.inprocess import InProcess
+
+SMOOTH = TASKS["values"]
+
+
+def diagnosis_of(function, task=SMOOTH, seed=1):
+    return judge(task, InProcess(function), seed).diagnosis
+
+
+def mistake(name, function=None, **fields):
+    return Misconception(name, f"{name} was done.", "p", "ours", function, **fields)
+
+
+def make(variant, names, *, functions=(), cases=None, criteria=None, **fields):
+    """Return a task on vectors whose reference is the variant without switches."""
+
+    def draw(rng):
+        return [Case((rng.standard_normal(n),), {}, f"{n} numbers") for n in (3, 5, 7)]
+
+    return Task(
+        id="toy.f",
+        title="Toy",
+        signature="(x)",
+        equations=(),
+        page="toy",
+        reference=variant,
+        variant=variant,
+        cases=cases or draw,
+        criteria=criteria or (Criterion("values", 4, "values"),),
+        misconceptions=(
+            *map(mistake, names),
+            *(mistake(function.__name__, function) for function in functions),
+        ),
+        **fields,
+    )
+
+
+def linear(x, *, wrong=frozenset()):
+    y = x if "no_two" in wrong else 2 * x
+    y = y if "no_one" in wrong else y + 1
+    return -y if "sign" in wrong else y
+
+
+LINEAR = make(linear, ["no_two", "no_one", "sign"])
+
+
+def test_one_mistake_in_another_style_is_named():
+    found = diagnosis_of(lambda x: [v + 1.0 for v in x], LINEAR)
+    assert (found.kind, found.names) == ("mistake", ("no_two",))
+    assert found.says == ("no_two was done.",)
+    assert found.pages == ("p",)
+
+
+def test_two_mistakes_made_together_are_named():
+    found = diagnosis_of(lambda x: -(x + 1), LINEAR)
+    assert (found.kind, found.names) == ("mistake", ("no_two", "sign"))
+
+
+def test_a_float32_answer_is_named_too():
+    found = diagnosis_of(lambda x: x.astype(np.float32) + np.float32(1), LINEAR)
+    assert found.names == ("no_two",)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: 3 * x + 1,
+        lambda x: 2 * x + 1.01,
+        lambda x: x[::-1] * 2 + 1,
+        lambda x: np.zeros_like(x),
+        lambda x: np.full_like(x, np.nan),
+        lambda x: np.abs(2 * x + 1),
+        lambda x: x[:-1],
+        lambda x: None,
+        lambda x: 1 / 0,
+    ],
+)
+def test_an_unknown_mistake_gets_no_name(function):
+    assert diagnosis_of(function, LINEAR) is None
+
+
+def test_a_right_answer_has_no_diagnosis():
+    assert diagnosis_of(linear, LINEAR) is None
+
+
+def test_a_mistake_beside_an_unknown_one_is_named_as_one_of_them():
+    """In one part of the answer a known mistake, in the other something else."""
+    task = TASKS["backward"]
+
+    def student(dy, x, w):
+        return x * (dy @ w.T), 1.5 * (x * x).T @ dy
+
+    found = diagnosis_of(student, task)
+    assert (found.kind, found.names) == ("partial", ("no_two",))
+    lines = judge(task, InProcess(student), 1).lines()
+    assert lines[-1] == (
+        "One mistake, beside another one: The derivative of x * x is taken as x. "
+        "See squares.html"
+    )
+
+
+def test_mistakes_in_different_parts_are_both_named():
+    task = TASKS["backward"]
+    found = diagnosis_of(lambda dy, x, w: (x * (dy @ w.T), x.T @ dy), task)
+    assert (found.kind, found.names) == ("mistake", ("no_two", "not_squared"))
+    lines = judge(task, InProcess(lambda dy, x, w: (x * (dy @ w.T), x.T @ dy)), 1).lines()
+    assert lines[-3:] == [
+        "Likely these 2 mistakes together:",
+        "  - The derivative of x * x is taken as x. See squares.html",
+        "  - dw is made from x itself. See squares.html",
+    ]
+
+
+def test_functions_take_no_part_in_pairs():
+    def wrong_shape(x):
+        return linear(x)[:-1]
+
+    task = make(linear, ["no_two", "sign"], functions=(wrong_shape,))
+    assert pairs_of(task) == [("no_two", "sign")]
+    assert diagnosis_of(lambda x: linear(x)[:-1], task).names == ("wrong_shape",)
+    assert diagnosis_of(lambda x: -linear(x)[:-1], task) is None
+
+
+def test_mistakes_that_these_inputs_cannot_tell_apart_are_named_as_a_group():
+    def shifted(x, *, wrong=frozenset()):
+        shift = 0.0 if wrong & {"no_mean", "no_bias"} else 1.0
+        return x + shift
+
+    task = make(shifted, ["no_mean", "no_bias"])
+    found = diagnosis_of(lambda x: x, task)
+    assert (found.kind, found.names) == ("either", ("no_mean", "no_bias"))
+    assert "One of these mistakes:" in judge(task, InProcess(lambda x: x), 1).lines()
+
+
+def test_too_large_a_group_is_not_named():
+    def shifted(x, *, wrong=frozenset()):
+        return x if wrong else x + 1
+
+    assert diagnosis_of(lambda x: x, make(shifted, list("abcd"))) is None
+
+
+def test_of_several_fitting_pairs_the_common_mistake_is_named():
+    def variant(x, *, wrong=frozenset()):
+        y = x if "no_two" in wrong else 2 * x
+        return -y if wrong & {"sign", "also_sign"} and "no_two" in wrong else y
+
+    task = make(variant, ["no_two", "sign", "also_sign"])
+    found = diagnosis_of(lambda x: -x, task)
+    assert (found.kind, found.names) == ("partial", ("no_two",))
+
+
+def with_edge(variant, names):
+    """Return a task with one case whose output may be NaN throughout."""
+
+    def draw(rng):
+        return [
+            Case((rng.standard_normal(5),), {}, "5 numbers"),
+            Case((np.zeros(3),), {}, "zeros", "zeros"),
+        ]
+
+    criteria = (Criterion("values", 3, "values"), Criterion("zeros", 1, "zeros", tag="zeros"))
+    return make(variant, names, cases=draw, criteria=criteria)
+
+
+def normalised(x, *, wrong=frozenset()):
+    with np.errstate(all="ignore"):
+        y = x / np.abs(x).sum()
+    return y if "nan" in wrong else np.nan_to_num(y)
+
+
+def test_a_match_of_nan_alone_proves_nothing():
+    """All NaN fits 'NaN for zeros' where that mistake shows, but is no sign of it."""
+    task = with_edge(normalised, ["nan"])
+    assert diagnosis_of(lambda x: normalised(x, wrong={"nan"}), task).names == ("nan",)
+    assert diagnosis_of(lambda x: np.full_like(x, np.nan), task) is None
+
+
+def test_an_error_counts_as_the_same_only_with_the_same_words():
+    def fragile(x, *, wrong=frozenset()):
+        if "fragile" in wrong and not x.any():
+            raise ValueError("the sum must not be 0")
+        return normalised(x)
+
+    def other(x):
+        if not x.any():
+            raise ValueError("negative dimensions")
+        return normalised(x)
+
+    task = with_edge(fragile, ["fragile"])
+    assert diagnosis_of(lambda x: fragile(x, wrong={"fragile"}), task).names == ("fragile",)
+    assert diagnosis_of(other, task) is None
+
+
+def test_a_right_answer_within_the_tolerance_of_a_mistake_is_not_misnamed():
+    """A mistake smaller than float32 rounding cannot be seen in a float32 answer."""
+
+    def tiny(x, *, wrong=frozenset()):
+        y = 2 * x * (1 + 1e-4 * ("tiny" in wrong))
+        return y[::-1] if "reversed" in wrong else y
+
+    task = make(tiny, ["tiny", "reversed"])
+    assert diagnosis_of(lambda x: tiny(x, wrong={"tiny"}), task).names == ("tiny",)
+    found = diagnosis_of(lambda x: (2 * x[::-1]).astype(np.float32), task)
+    assert (found.kind, found.names) == ("mistake", ("reversed",))
+
+
+def test_unsteady_answers_are_not_diagnosed():
+    calls = []
+
+    def unsteady(x):
+        calls.append(1)
+        return linear(x, wrong={"sign"}) * (1 + len(calls) / 100)
+
+    assert diagnosis_of(unsteady, LINEAR) is None
+
+
+def test_a_mistake_with_right_values_is_found_by_what_it_loses():
+    """Values, dtype and properties together single out a mistake."""
+    found = diagnosis_of(smoothing.in_place)
+    assert (found.kind, found.names) == ("mistake", ("in_place",))
+    found = diagnosis_of(lambda x, *, width: smoothing.variant(x, width=width).astype(float))
+    assert (found.kind, found.names) == ("mistake", ("double",))
+
+    def both(x, *, width):
+        return smoothing.in_place(x, width=width).astype(float)
+
+    assert diagnosis_of(both).kind == "property"
+
+
+def test_the_property_that_fails_is_named_if_no_mistake_fits():
+    def looks_far(x, *, width):
+        return x + x.mean(axis=1, keepdims=True)
+
+    found = diagnosis_of(looks_far)
+    assert (found.kind, found.names) == ("property", ("causal",))
+    assert found.pages == ("smoothing",)
+    lines = judge(SMOOTH, InProcess(looks_far), 1).lines()
+    assert lines[-1] == "What does not hold: no look ahead. See smoothing.html"
+
+
+def test_a_property_that_could_not_be_tried_is_not_named():
+    assert diagnosis_of(lambda x, *, width: None) is None
+    assert diagnosis_of(lambda x, *, width: 1 / 0) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_diagnosis_follows_from_the_seed(seed):
+    def student(x, *, width):
+        return smoothing.variant(x, width=width, wrong={"sum"})
+
+    assert diagnosis_of(student, seed=seed) == diagnosis_of(student, seed=seed)
+
+
+DISTORTIONS = {
+    "scaled": lambda y: 1.01 * y,
+    "shifted": lambda y: y + 0.01,
+    "rolled": lambda y: np.roll(y, 1),
+    "rounded": lambda y: np.round(y, 1),
+    "squared": lambda y: y**2,
+    "one_entry": lambda y: np.where(np.arange(y.size).reshape(y.shape) == 0, y + 1, y),
+    "transposed": lambda y: y.T,
+    "infinite": lambda y: y * np.inf,
+}
+
+
+@pytest.mark.parametrize("distortion", DISTORTIONS)
+@pytest.mark.parametrize("kind", ["values", "backward"])
+def test_a_distorted_answer_is_never_given_a_name(kind, distortion):
+    task = TASKS[kind]
+
+    def student(*args, **kwargs):
+        with np.errstate(all="ignore"):
+            value = task.reference(*args, **kwargs)
+            parts = value if isinstance(value, tuple) else (value,)
+            parts = tuple(map(DISTORTIONS[distortion], parts))
+            return parts if isinstance(value, tuple) else parts[0]
+
+    found = diagnosis_of(student, task)
+    assert found is None or found.kind == "property"
+
+
+# The kill matrix
+
+MATRIX = kill_matrix(ASSIGNMENT, pairs=4)
+
+
+def test_every_mistake_is_killed_and_named_as_itself():
+    singles = [row for row in MATRIX if len(row.made) == 1]
+    assert len(singles) == sum(len(task.misconceptions) for task in ASSIGNMENT.tasks)
+    for row in singles:
+        assert not row.survives, row
+        assert row.lost, row
+        assert row.named_as_itself, row
+
+
+def test_pairs_are_sampled_and_never_named_as_another():
+    pairs = [row for row in MATRIX if len(row.made) == 2]
+    assert {row.task for row in pairs} >= {"fixtures.smooth", "fixtures.Gain"}
+    assert not any(row.named_as_another for row in pairs)
+    assert kill_matrix(ASSIGNMENT, pairs=4) == MATRIX
+
+
+def test_the_matrix_shows_a_survivor_and_a_false_name():
+    """The matrix is able to fail."""
+
+    def harmless(x):
+        return linear(x)
+
+    def no_two_again(x):
+        return linear(x, wrong={"no_two"})
+
+    task = make(linear, ["no_two"], functions=(harmless, no_two_again))
+    rows = {row.made[0]: row for row in kill_matrix(type(ASSIGNMENT)("toy", "Toy", (task,)))}
+    assert rows["harmless"].survives
+    assert not rows["no_two"].survives
+    assert not rows["no_two"].named_as_itself
+    assert rows["no_two"].kind == "either"
+
+
+def test_the_cost_is_bounded_by_early_exits():
+    """Each of 20 mistakes and 190 pairs is ruled out by its first case."""
+    calls = []
+
+    def counting(x, *, wrong=frozenset()):
+        calls.append(wrong)
+        return x + sum(2.0 ** int(name[1:]) for name in wrong)
+
+    task = make(counting, [f"s{i}" for i in range(20)])
+    judge(task, Trusted(lambda x: x**2), 0)
+    reference_calls = 3
+    assert len(calls) == reference_calls + 20 + 190
+    assert function_of(task, "s1", "s2")(1.0) == 1 + 2 + 4
