@@ -67,6 +67,12 @@ def register(course, name):
         ) from error
 
 
+def open_gradebook(course):
+    """Return the gradebook of a course, an ``nbgrader.api.Gradebook``; close it after use."""
+    directory = CourseDirectory(config=load_config(course))
+    return Gradebook(directory.db_url, directory.course_id)
+
+
 def _resources(directory, name, student):
     """Return what nbgrader's preprocessors want to know."""
     about = {"student": student, "assignment": name, "notebook": name}
@@ -92,12 +98,8 @@ class Writer:
         self._preprocessors = [
             make(config=self.config) for make in (SaveAutoGrades, AssignLatePenalties)
         ]
-        with _quiet(), self.open() as gradebook:
+        with _quiet(), open_gradebook(self.course) as gradebook:
             self._scores = _auto_scores(gradebook, name)
-
-    def open(self):
-        """Open the gradebook."""
-        return Gradebook(self.directory.db_url, self.directory.course_id)
 
     def apply(self, record):
         """Bring the gradebook and the graded notebook in line with a record.
@@ -118,7 +120,7 @@ class Writer:
         if self._is_applied(student, notebook):
             return False
         with _quiet():
-            with self.open() as gradebook:
+            with open_gradebook(self.course) as gradebook:
                 gradebook.update_or_create_student(student)
                 timestamp = self.timestamp(student)
                 given = {} if timestamp is None else {"timestamp": timestamp}

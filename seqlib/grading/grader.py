@@ -1,20 +1,18 @@
 """Grading of one submission: intake, execution, judgement and record."""
 
-import functools
 import hashlib
-import importlib.metadata
-import platform
 import tempfile
 import time
 from contextlib import contextmanager
-from datetime import UTC, datetime
 
 from seqlib.exercises import get_assignment
 from seqlib.grading import execution, present
 from seqlib.grading.intake import take_in
+from seqlib.grading.isolation import require_isolation
 from seqlib.grading.notebook import to_json
-from seqlib.grading.records import Key, Store
+from seqlib.grading.records import Key, Store, recorded
 from seqlib.grading.secret import course_secret, seed
+from seqlib.grading.summary import libraries, now, submission_record, task_entry, unread
 from seqlib.judge.judge import JUDGE_VERSION, judge
 from seqlib.judge.result import TaskResult
 
@@ -51,10 +49,8 @@ class Grader:
         self.secret = course_secret(course.grading)
         self._sandbox = self._build = None
         self._wanted = TRUSTED if trust_students else level
-        if not trust_students and level is None:
-            from seqlib.grading.probe import best_level
-
-            self._wanted = best_level()
+        if self._wanted is None:
+            self._wanted = require_isolation()
 
     @property
     def level(self):
@@ -87,10 +83,10 @@ class Grader:
             return old | {"reused": True}
         start = time.perf_counter()
         done, tasks = self._run(student, taken, store, force)
-        record = self._record(student, taken, done, tasks) | {
+        record = submission_record(self.assignment, student, taken, done, tasks) | {
             "basis": basis,
             "seconds": round(time.perf_counter() - start, 3),
-            "graded_at": _now(),
+            "graded_at": now(),
         }
         store.save_submission(taken.digest, to_json(self._shown(taken, done)), record)
         return record | {"submission": taken.digest, "reused": False}
@@ -110,8 +106,7 @@ class Grader:
             If there is no record, or the submission is another one by now.
         """
         name = self.assignment.name
-        store = Store(self.course.records, name, student)
-        record = self.recorded(student, task_id)
+        _, record = recorded(self.course, name, student, task_id)
         taken = take_in(self.course.submission(student, name), name, self.release)
         if taken.digest != record["submission"]:
             raise ValueError(
@@ -130,29 +125,6 @@ class Grader:
         if not again:
             raise ValueError(f"task must have a test cell in the notebook, got {task_id!r}")
         return TaskResult.from_dict(record["result"]), again[0]
-
-    def recorded(self, student, task_id):
-        """Return the record of a task in a student's newest graded submission.
-
-        Raises
-        ------
-        ValueError
-            If there is none.
-        """
-        store = Store(self.course.records, self.assignment.name, student)
-        submission = store.submission()
-        if submission is None:
-            raise ValueError(f"student must have a graded submission, got {student!r}")
-        entry = submission["tasks"].get(task_id)
-        if entry is None:
-            known = ", ".join(submission["tasks"])
-            raise ValueError(f"task must be one of {known}, got {task_id!r}")
-        if entry.get("key") is None:
-            raise ValueError(f"submission must have been read, got: {submission['unreadable']}")
-        record = store.task(submission["submission"], Key(**entry["key"]))
-        if record is None:
-            raise ValueError(f"record of {task_id} is missing or damaged; grade with --force")
-        return record
 
     def basis(self):
         """Return what a grade depends on besides the submission."""
@@ -185,7 +157,7 @@ class Grader:
             if task is None or task.function != call.function:
                 return None
             if taken.unreadable:
-                tasks[task.id] = _unread(task)
+                tasks[task.id] = unread(task)
                 return [f"{task.id}: 0 points", taken.unreadable], 0.0
             key = Key(task.id, task.version, JUDGE_VERSION, self.level)
             record = None if force else store.task(taken.digest, key)
@@ -193,7 +165,7 @@ class Grader:
                 record = self._task_record(student, call, session)
                 store.save_task(taken.digest, key, record)
             result = TaskResult.from_dict(record["result"])
-            tasks[task.id] = _summary(result, record["seconds"], key)
+            tasks[task.id] = task_entry(result, record["seconds"], key)
             return result.lines(), min(max(result.score, 0.0), task.points)
 
         if taken.unreadable:
@@ -213,7 +185,7 @@ class Grader:
             "result": result.to_dict(),
             "seconds": round(time.perf_counter() - start, 3),
             "libraries": libraries(),
-            "graded_at": _now(),
+            "graded_at": now(),
         }
 
     def _judge(self, call, session, number):
@@ -222,27 +194,6 @@ class Grader:
             return judge(self.tasks[call.task], subject, number)
         finally:
             subject.close()
-
-    def _record(self, student, taken, done, tasks):
-        if taken.unreadable:
-            state = "unreadable"
-        elif taken.partial or done.left_out:
-            state = "partly_graded"
-        else:
-            state = "graded_with_repairs" if taken.mends else "graded"
-        return {
-            "student": student,
-            "assignment": self.assignment.name,
-            "state": state,
-            "file": taken.file,
-            "unreadable": taken.unreadable,
-            "mends": list(taken.mends),
-            "left_out": done.left_out,
-            "tasks": tasks,
-            "score": sum(task["score"] for task in tasks.values()),
-            "points": sum(task.points for task in self.assignment.tasks),
-            "written_points": sum(question.points for question in self.assignment.written),
-        }
 
     def _shown(self, taken, done):
         """Return the notebook as people see it: graded, harmless, with a note on top."""
@@ -283,43 +234,3 @@ class _Idle:
         from seqlib.grading.trusted import CellResult
 
         return CellResult([], True, 0.0)
-
-
-def _unread(task):
-    return {
-        "score": 0.0,
-        "points": task.points,
-        "seconds": 0.0,
-        "failed": [c.name for c in task.criteria],
-        "diagnosis": None,
-        "key": None,
-    }
-
-
-def _summary(result, seconds, key):
-    """Return what the record of the submission keeps of a task."""
-    plain = result.to_dict()
-    return {
-        "score": min(max(result.score, 0.0), result.points),
-        "points": result.points,
-        "seconds": seconds,
-        "failed": [c.name for c in result.criteria if not c.passed],
-        "diagnosis": plain["diagnosis"],
-        "key": vars(key),
-    }
-
-
-@functools.cache
-def libraries():
-    """Return the versions that can have a part in a score."""
-    versions = {"python": platform.python_version()}
-    for name in ("seqlib-course", "numpy", "torch"):
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = None
-    return versions
-
-
-def _now():
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,5 +1,12 @@
 """Whether this machine isolates students' code well enough to run it."""
 
+_MESSAGE = (
+    "this machine cannot keep students' code away from its files, network and processes; "
+    "`seqlib doctor` says what is missing. Grade on a Linux machine or in a container that "
+    "allows namespaces or Landlock, or, if you know every student's code, run it unprotected "
+    "with --trust-students"
+)
+
 
 class IsolationError(RuntimeError):
     """The machine offers too little; the message says what to do."""
@@ -18,15 +25,24 @@ def require_isolation(level=None):
     IsolationError
         If it protects less.
     """
-    from seqlib.grading.levels import layers_of
-    from seqlib.grading.probe import best_level
-
-    chosen = best_level() if level is None else level
-    if chosen is None or not layers_of(chosen) & {"namespaces", "landlock"}:
-        raise IsolationError(
-            "this machine cannot keep students' code away from its files, network and "
-            "processes; `seqlib doctor` says what is missing. Grade on a Linux machine or in "
-            "a container that allows namespaces or Landlock, or, if you know every student's "
-            "code, run it unprotected with --trust-students"
-        )
-    return chosen
+    try:
+        from seqlib.grading.levels import layers_of
+        from seqlib.grading.probe import hole, probe
+        from seqlib.grading.sandbox import Sandbox, SandboxUnavailable
+    except ImportError as error:  # not Linux
+        raise IsolationError(f"{_MESSAGE} ({error})") from error
+    if level is None:
+        level = probe()
+        if level is None:
+            raise IsolationError(_MESSAGE)
+        return level
+    if not layers_of(level) & {"namespaces", "landlock"}:
+        raise IsolationError(f"level {level!r} is not enough: {_MESSAGE}")
+    try:
+        with Sandbox(level=level, plots=False) as sandbox:
+            found = hole(sandbox)
+    except SandboxUnavailable as error:
+        found = str(error)
+    if found:
+        raise IsolationError(f"level {level!r} does not work here ({found}): {_MESSAGE}")
+    return level

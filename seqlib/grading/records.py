@@ -16,6 +16,7 @@ from pathlib import Path
 FORMAT = 1
 SUBMISSION = "submission.json"
 NOTEBOOK = "notebook.ipynb"
+FAILURE = "failure.json"
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,20 @@ class Store:
         whole = record | {"submission": digest, "format": FORMAT}
         write_atomically(self.folder / SUBMISSION, _to_json(whole))
 
+    def save_failure(self, message):
+        """Note that the submission could not be graded for reasons that are not its own."""
+        record = {"message": message, "format": FORMAT}
+        write_atomically(self.folder / FAILURE, _to_json(record))
+
+    def clear_failure(self):
+        """Forget such a note, since the submission has been graded."""
+        (self.folder / FAILURE).unlink(missing_ok=True)
+
+    def failure(self):
+        """Return why the submission could not be graded the last time; None if it was."""
+        record = _read(self.folder / FAILURE)
+        return None if record is None else record["message"]
+
     def notebook(self, digest):
         """Return the text of the graded notebook, or None."""
         try:
@@ -90,6 +105,30 @@ def all_submissions(records, assignment):
     students = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
     found = {student: Store(records, assignment, student).submission() for student in students}
     return {student: record for student, record in found.items() if record is not None}
+
+
+def recorded(course, name, student, task_id):
+    """Return the records of a student's newest graded submission, and of one task in it.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    store = Store(course.records, name, student)
+    submission = store.submission()
+    if submission is None:
+        raise ValueError(f"student must have a graded submission of {name}, got {student!r}")
+    entry = submission["tasks"].get(task_id)
+    if entry is None:
+        known = ", ".join(submission["tasks"])
+        raise ValueError(f"task must be one of {known}, got {task_id!r}")
+    if entry["key"] is None:
+        raise ValueError(f"submission must have been read, got: {submission['unreadable']}")
+    record = store.task(submission["submission"], Key(**entry["key"]))
+    if record is None:
+        raise ValueError(f"record of {task_id} must be sound, got none; grade with --force")
+    return submission, record
 
 
 def write_atomically(path, text):
