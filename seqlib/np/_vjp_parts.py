@@ -134,4 +134,4 @@ def sum_rows(x):
 def _heads(rows, sizes):
     """View rows of width m N K as m arrays of shape (B, N, T, K)."""
     B, T, N, K = sizes
-    return rows.reshape(B, T, -1, N, K).transpose(2, 0, 3, 1, 4)
+    return rows.reshape(B, T, rows.shape[-1] // (N * K), N, K).transpose(2, 0, 3, 1, 4)

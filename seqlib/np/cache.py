@@ -85,7 +85,7 @@ class CachedDecoder:
         if config.positions == "rotary":
             turn = self.table[:, position]
             turn = turn if self.left is None else turn[:, :, None]  # (2, B, 1, T, K / 2)
-        x, mask = x.reshape(B * T, -1), self._mask(T)
+        x, mask = x.reshape(B * T, config.dim), self._mask(T)
         for w, (keys, values) in zip(self.layers, self.keys_and_values, strict=True):
             if config.norm == "pre":
                 x = x + self._attend(self._norm(x, w, 1), w, keys, values, B, start, mask, turn)
@@ -94,15 +94,15 @@ class CachedDecoder:
                 x = x + self._attend(x, w, keys, values, B, start, mask, turn)
                 x = self._norm(x, w, 1)
                 x = self._norm(x + self._mlp(x, w), w, 2)
-        last = x.reshape(B, T, -1)[:, -1]
+        last = x.reshape(B, T, config.dim)[:, -1]
         if config.norm == "pre":
             last = _normalise(last, *self.norm, config.eps)
         return last @ self.head
 
     def _attend(self, x, w, keys, values, B, start, mask, turn):
         qkv = _linear(x, w, "self_attn.in_proj_weight", "self_attn.in_proj_bias")
-        N, end = self.config.n_head, self.length
-        q, k, v = qkv.reshape(B, end - start, 3, N, -1).transpose(2, 0, 3, 1, 4)
+        N, D, end = self.config.n_head, self.config.dim, self.length
+        q, k, v = qkv.reshape(B, end - start, 3, N, D // N).transpose(2, 0, 3, 1, 4)
         if turn is not None:
             q, k = rotate(q, *turn), rotate(k, *turn)
         keys[:, :, start:end] = k
@@ -114,7 +114,7 @@ class CachedDecoder:
         p -= np.maximum.reduce(p, axis=-1, keepdims=True, initial=np.finfo(p.dtype).min)
         np.exp(p, out=p)
         p /= np.add.reduce(p, axis=-1, keepdims=True, initial=np.finfo(p.dtype).tiny)
-        heads = (p @ values[:, :, :end]).swapaxes(1, 2).reshape(len(x), -1)
+        heads = (p @ values[:, :, :end]).swapaxes(1, 2).reshape(len(x), D)
         return _linear(heads, w, "self_attn.out_proj.weight", "self_attn.out_proj.bias")
 
     def _mlp(self, x, w):

@@ -67,13 +67,13 @@ def decoder_lm_with_vjp(ids, params, config, *, is_padding=None):
 
     def decoder_vjp(dy):
         grads = {}
-        dx = head_vjp(dy.reshape(B * T, -1), grads)
+        dx = head_vjp(dy.reshape(B * T, config.vocab_size), grads)
         for vjp in reversed(vjps):
             dx = vjp(dx, grads)
         embed_vjp(dx, grads)
         return {name: grads[name] for name in params}
 
-    return logits.reshape(B, T, -1), decoder_vjp
+    return logits.reshape(B, T, config.vocab_size), decoder_vjp
 
 
 def _residual(x, f, params, norm_name, config):
