@@ -11,6 +11,7 @@ from course_book import cache, claims, data, figures, gaps, ledger, numbering, r
 from course_book import sections as book_sections
 from course_book.data import GapError, Nothing
 from docutils import nodes
+from docutils.utils import new_document
 
 EQUATIONS = {row.label: row for row in data.equations()}
 PAGES = sorted((data.ROOT / "book").glob("*.md"))
@@ -181,15 +182,16 @@ def test_a_section_that_leads_nowhere_is_found():
     ]
 
 
-@pytest.mark.parametrize(
-    ("label", "address"),
-    [
-        ("attention#scaling", "attention.html#attention-scaling"),
-        ("masks", "masks.html"),
-    ],
-)
-def test_address_of_a_label(label, address):
-    assert book_sections.address(label) == address
+def test_sections_get_the_anchor_that_a_diagnosis_shows():
+    document = new_document("page")
+    for names in (["demo-first"], ["demo-second"], ["other"], ["second"]):
+        section = nodes.section("", ids=names)
+        document.append(section)
+        document.ids |= dict.fromkeys(names, section)
+    book_sections.short_anchors(document, "demo")
+    ids = [section["ids"] for section in document.findall(nodes.section)]
+    # "second" is taken by another section, which keeps it.
+    assert ids == [["demo-first", "first"], ["demo-second"], ["other"], ["second"]]
 
 
 def test_targets_are_read_from_the_sources(tmp_path):

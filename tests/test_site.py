@@ -12,6 +12,8 @@ from bs4 import BeautifulSoup
 from course_book import data
 from course_book import sections as book_sections
 
+from seqlib.judge import result
+
 SITE = data.ROOT / "_build" / "html"
 PAGES = [f"book/{path.stem}.html" for path in sorted((data.ROOT / "book").glob("*.md"))]
 
@@ -95,11 +97,11 @@ def test_links_inside_the_book_lead_somewhere(page):
     assert checked > 10
 
 
-def test_every_section_that_a_task_names_has_its_anchor():
+def test_every_section_that_a_task_names_has_the_anchor_that_a_diagnosis_shows():
     labels = book_sections.used("attention") - set(book_sections.pending())
     assert labels
     for label in labels:
-        page, _, anchor = book_sections.address(label).partition("#")
+        page, _, anchor = result.address(label).partition("#")
         html = soup(f"book/{page}")
         assert not anchor or html.find(id=anchor), label
 

@@ -1,23 +1,20 @@
 """Labels of sections, such as ``attention#scaling``, and the places that they lead to.
 
-Diagnoses and tasks name a section as ``page#section``. In the page's source it is the MyST
-target ``(page-section)=``, in the built book the address ``book/page.html#page-section``.
-A label without ``#`` names the page.
+Diagnoses and tasks name a section as ``page#section``, and a diagnosis shows the address
+``page.html#section``. In the page's source the section has the MyST target
+``(page-section)=``, since the targets of all pages share one space of names; in the built page
+it gets the short anchor besides. A label without ``#`` names the page.
 """
 
 import re
 import tomllib
 
+from docutils import nodes
+
 from course_book import data
 from course_book.gaps import raise_gaps, tasks
 
 TARGET = re.compile(r"^\(([a-z0-9_-]+)\)=\s*$", re.MULTILINE)
-
-
-def address(label):
-    """Return the address of a section, relative to the folder of the built book."""
-    page, _, section = label.partition("#")
-    return f"{page}.html#{page}-{section}" if section else f"{page}.html"
 
 
 def known(root=data.ROOT):
@@ -64,6 +61,21 @@ def section_gaps(root=data.ROOT):
     return gaps_between(wanted, known(root), pending(root))
 
 
+def short_anchors(doctree, page):
+    """Give every section with the anchor ``page-section`` the anchor ``section`` as well."""
+    for section in doctree.findall(nodes.section):
+        for name in list(section["ids"]):
+            short = name.removeprefix(f"{page}-")
+            if short != name and short not in doctree.ids:
+                section["ids"].append(short)
+                doctree.ids[short] = section
+
+
+def _add_anchors(app, doctree):
+    short_anchors(doctree, app.env.docname.rpartition("/")[2])
+
+
 def setup(app):
-    """Check the labels before anything is built."""
+    """Check the labels before anything is built, and add the short anchors to each page."""
     app.connect("builder-inited", lambda _app: raise_gaps(section_gaps()))
+    app.connect("doctree-read", _add_anchors)
