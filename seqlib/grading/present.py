@@ -23,11 +23,11 @@ _TEX = re.compile(r"\\(?=(?:href|require|csname|style|class|cssId|bbox)\b)")
 def markdown(source):
     """Return a student's markdown without HTML.
 
-    A space is put behind each ``<`` that could begin a tag, which changes no formula:
-    ``$i<j$`` becomes ``$i< j$``.
+    A space is put behind each ``<`` that could begin a tag and each ``&`` that could begin an
+    entity, which changes no formula: ``$i<j$`` becomes ``$i< j$``.
     """
     source = _CONTROL.sub("", source)
-    source = _ENTITY.sub("&amp;", source)
+    source = _ENTITY.sub("& ", source)
     source = _TAG.sub("< ", source)
     source = _TEX.sub(r"\\ ", source)
     return _SCRIPT.sub(r"\1\2 :", source)
