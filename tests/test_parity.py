@@ -33,7 +33,10 @@ ONLY_NUMPY = {
     "streaming_attention": "shows in NumPy what PyTorch's kernel does inside",
     "transformer_layer": "PyTorch's is the module TransformerLayer",
 }
-ONLY_PYTORCH = {}
+ONLY_PYTORCH = {
+    "decoder_from_gpt2": "takes a state dict of PyTorch; its arrays are decoder_lm's params",
+    "decoder_from_llama": "takes a state dict of PyTorch; its arrays are decoder_lm's params",
+}
 # A backward pass without a forward pass of its own.
 ONLY_BACKWARD = {"rnn_truncated_backward": "truncation changes the gradient of rnn alone"}
 # Parameters that differ between the backends, with the reason.
