@@ -2,6 +2,7 @@
 
 from seqlib._check import check_choice, check_shape
 from seqlib._config import check_params, layer_shapes
+from seqlib.np._rotary_attention import rotary_self_attention, rotary_self_attention_backward
 from seqlib.np.feedforward import (
     feed_forward,
     feed_forward_backward,
@@ -10,7 +11,6 @@ from seqlib.np.feedforward import (
 )
 from seqlib.np.multihead import multi_head_attention, multi_head_attention_backward
 from seqlib.np.norm import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
-from seqlib.np._rotary_attention import rotary_self_attention, rotary_self_attention_backward
 
 __all__ = ["transformer_layer", "transformer_layer_backward"]
 

@@ -3,6 +3,7 @@
 from seqlib.pt.activation import *
 from seqlib.pt.attention import *
 from seqlib.pt.cache import *
+from seqlib.pt.checkpoints import *
 from seqlib.pt.decoder import *
 from seqlib.pt.feedforward import *
 from seqlib.pt.generation import *
