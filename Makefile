@@ -5,6 +5,7 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3.14 py
   $(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 BIN := .venv/bin
 READY := .venv/ready
+INSTALL := pip install -r requirements.txt -c constraints.txt -e .
 CODE := seqlib tests book/_ext $(wildcard benchmarks nbgrader_config.py)
 ASSIGNMENTS := attention
 
@@ -26,9 +27,8 @@ $(READY): requirements.txt constraints.txt pyproject.toml
 	@echo "Setting up .venv with $$($(PYTHON) --version); the first time takes some minutes."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "error: $(PYTHON) -m venv" \
 	  "failed; on Debian and Ubuntu install the package python3-venv" >&2; exit 1; }
-	@$(BIN)/python -m pip install --quiet --progress-bar on \
-	  -r requirements.txt -c constraints.txt -e . || { echo "error: pip could not install the" \
-	  "requirements; its message above says what is missing" >&2; exit 1; }
+	@$(BIN)/python -m $(INSTALL) || { echo "error: pip could not install the requirements;" \
+	  "its message above says what is missing" >&2; exit 1; }
 	@touch $@
 
 # ---------------------------------------------------------------- the two commands
