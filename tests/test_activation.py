@@ -90,6 +90,13 @@ def test_erf_to_twelve_digits():
     assert_allclose(one_by_one, expected[::100], rtol=1e-14, atol=0)
 
 
+def test_erf_never_exceeds_one():
+    """Else gelu would be positive for a negative number, if only by 1e-15."""
+    z = np.linspace(-6, 6, 100001)
+    assert np.abs(_erf(z)).max() == 1
+    assert (snp.gelu(z * math.sqrt(2)) * z >= 0).all()
+
+
 def test_erf_of_nan_and_of_nothing():
     assert_array_equal(_erf(np.array([np.nan, 0.0])), [np.nan, 0.0])
     assert _erf(np.zeros((0, 3))).shape == (0, 3)
