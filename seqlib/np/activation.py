@@ -146,7 +146,7 @@ def silu(x):
     References
     ----------
     Elfwing, Uchibe and Doya (2018), "Sigmoid-weighted linear units for neural network
-    function approximation in reinforcement learning", equation (5), arXiv:1702.03118.
+    function approximation in reinforcement learning", arXiv:1702.03118.
     """
     return x * sigmoid(x)
 
