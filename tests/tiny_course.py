@@ -3,6 +3,7 @@
 Two functions of 40 points each, ``double`` and ``add``, and a question of 20 points.
 """
 
+import contextlib
 import copy
 import json
 import re
@@ -10,6 +11,8 @@ import shutil
 import sys
 import types
 from pathlib import Path
+
+import pytest
 
 import seqlib.exercises
 from seqlib.exercises.record import Assignment, Case, Criterion, Misconception, Task, Written
@@ -182,6 +185,18 @@ def register(monkeypatch):
     module.ASSIGNMENT = ASSIGNMENT
     monkeypatch.setitem(sys.modules, "seqlib.exercises.tiny", module)
     monkeypatch.setattr(seqlib.exercises, "ASSIGNMENTS", ("tiny",))
+
+
+@contextlib.contextmanager
+def tiny_grader(root):
+    """Give a worker process a grader of this course, which its own ``seqlib`` does not know."""
+    from seqlib.grading.course import Course
+    from seqlib.grading.grader import Grader
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        register(monkeypatch)
+        with Grader(Course(root), "tiny", trust_students=True) as grader:
+            yield grader
 
 
 def make_course(root, *, release=True):
