@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from seqlib.exercises._attention_masks import empty_row_mask, partial_mask
-from seqlib.exercises._attention_weights import MATRICES_ONLY, refuse_stacks, weights
+from seqlib.exercises._attention_weights import REVERSED, WIDTH_AXIS_ONE, transposed, weights
 from seqlib.exercises.record import Case, Criterion, Misconception, Task
 from seqlib.np.attention import attention_weights
 
@@ -24,21 +24,22 @@ def reference(dY, Q, K, V, A):
 
 def variant(dY, Q, K, V, A, *, wrong=frozenset()):
     """Return dQ, dK and dV, with the mistakes named in ``wrong``."""
-    refuse_stacks(Q, wrong)
     if "cotangent_ones" in wrong:
         dY = np.ones_like(dY)
     if "weights_unmasked" in wrong:
         A = weights(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
-    dA = dY @ np.swapaxes(V, -1, -2)
-    scale = 1 / math.sqrt(Q.shape[-1])
+    dV = transposed(A, wrong) @ dY
+    dA = dY @ transposed(V, wrong)
+    scale = 1 / math.sqrt(Q.shape[1 if "width_axis_one" in wrong else -1])
     if "scale_without_root" in wrong:
         scale = scale**2
     scale_q = 1 if wrong & {"no_scale", "no_scale_dq"} else scale
     scale_k = 1 if wrong & {"no_scale", "no_scale_dk"} else scale
     dS = _softmax_backward(dA, A, wrong)
     dQ = scale_q * dS @ K
-    dK = scale_k * np.swapaxes(dS, -1, -2) @ Q
-    dV = np.swapaxes(A, -1, -2) @ dY
+    dK = scale_k * transposed(dS, wrong) @ Q
+    if "dv_first" in wrong:
+        return dV, dQ, dK
     return (dK, dQ, dV) if "dq_dk_exchanged" in wrong else (dQ, dK, dV)
 
 
@@ -75,6 +76,7 @@ def cases(rng):
             label="weights with a row of zeros",
             tag="mask",
         ),
+        # With these sizes A.T @ dY and dY @ V.T stop with the same message.
         Case(_args(rng, 3, 5, 7, 2, lead=(2, 3)), label="leading axes (2, 3)", tag="batch"),
     ]
 
@@ -180,7 +182,14 @@ TASK = Task(
             "attention#backward",
             "minitorch/minitorch (grad_check uses out.sum() alone)",
         ),
-        MATRICES_ONLY,
+        Misconception(
+            "dv_first",
+            "The gradients are returned in the order dV, dQ, dK.",
+            "attention#backward",
+            "our own: the order in which they are found",
+        ),
+        REVERSED,
+        WIDTH_AXIS_ONE,
     ),
     shortcuts=(
         "seqlib.np.attention.attention_weights",

@@ -18,6 +18,8 @@ def variant(d, H, d_k, d_v, bias=False, *, wrong=frozenset()):
     count = heads * d * (2 * d_k + value) + out * value * d
     if "no_output" in wrong:
         count -= out * value * d
+    if "output_square" in wrong:
+        count += d * d - out * value * d
     if "square" in wrong:
         count = 4 * d**2
     if "bias_ignored" in wrong or not (bias or "bias_always" in wrong):
@@ -25,6 +27,8 @@ def variant(d, H, d_k, d_v, bias=False, *, wrong=frozenset()):
     last = H * value if "output_bias_width" in wrong else d
     if "no_output_bias" in wrong:
         last = 0
+    if "biases_of_width_d" in wrong:
+        return count + 4 * d
     return count + heads * (2 * d_k + value) + last
 
 
@@ -82,6 +86,12 @@ TASK = Task(
             "pytorch/pytorch#60853",
         ),
         Misconception(
+            "output_square",
+            "The output matrix is counted as d x d, although H d_v need not be d.",
+            "multihead#output",
+            "labmlai/annotated_deep_learning_paper_implementations#180",
+        ),
+        Misconception(
             "values_like_keys",
             "The values are counted with the width of the keys.",
             "multihead#projection",
@@ -104,6 +114,13 @@ TASK = Task(
             "The bias of the output is counted with the width of the concatenated heads.",
             "multihead#parameters",
             "our own: a bias has the width of what comes out",
+        ),
+        Misconception(
+            "biases_of_width_d",
+            "The biases are counted as four vectors of width d, which holds only where "
+            "H d_k = H d_v = d.",
+            "multihead#parameters",
+            "pytorch/pytorch#60853",
         ),
         Misconception(
             "no_output_bias",

@@ -6,7 +6,7 @@ import numpy as np
 
 from seqlib.exercises._attention_masks import partial_mask
 from seqlib.exercises._attention_scaled import MASK_MISCONCEPTIONS
-from seqlib.exercises._attention_weights import MATRICES_ONLY, refuse_stacks, weights
+from seqlib.exercises._attention_weights import REVERSED, weights
 from seqlib.exercises.record import Case, Criterion, Misconception, Task
 from seqlib.np.attention import scaled_dot_product_attention
 
@@ -22,9 +22,10 @@ def reference(X, W_q, W_k, W_v, W_o, M=None):
 
 def variant(X, W_q, W_k, W_v, W_o, M=None, *, wrong=frozenset()):
     """Return Y, with the mistakes named in ``wrong``; the axis of heads comes first."""
-    refuse_stacks(X, wrong)
     if "queries_keys_exchanged" in wrong:
         W_q, W_k = W_k, W_q
+    if "all_axes_reversed" in wrong and X.ndim > 2:
+        return (X @ W_q[0]) @ (X @ W_k[0]).T  # stops: the shapes do not fit
     Q, K, V = (_project(X, W, wrong) for W in (W_q, W_k, W_v))  # (H, ..., n, d_k or d_v)
     H, d_k = len(Q), Q.shape[-1]
     divisors = {
@@ -250,7 +251,7 @@ TASK = Task(
             "our own: (17) adds X outside of Y(X)",
         ),
         *MASK_MISCONCEPTIONS,
-        MATRICES_ONLY,
+        REVERSED,
     ),
     options={"axes": ("token", "feature")},
     shortcuts=("seqlib.np.multihead.multi_head_attention",),

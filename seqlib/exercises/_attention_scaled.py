@@ -6,10 +6,12 @@ import numpy as np
 
 from seqlib.exercises._attention_masks import empty_row_mask, partial_mask
 from seqlib.exercises._attention_weights import (
-    MATRICES_ONLY,
     RETURNS,
-    refuse_stacks,
+    REVERSED,
+    SOFTMAX_AXIS_ONE,
+    WIDTH_AXIS_ONE,
     returned,
+    transposed,
     weights,
 )
 from seqlib.exercises.record import Case, Criterion, Misconception, Task, Tolerance
@@ -23,7 +25,6 @@ def reference(Q, K, V, M=None):
 
 def variant(Q, K, V, M=None, *, wrong=frozenset()):
     """Return Y and A, with the mistakes named in ``wrong``."""
-    refuse_stacks(K, wrong)
     n_k, d_k = K.shape[-2:]
     divisors = {
         "no_scale": 1,
@@ -33,9 +34,10 @@ def variant(Q, K, V, M=None, *, wrong=frozenset()):
         "scale_without_root": d_k,
         "scale_multiplied": 1 / math.sqrt(d_k),
         "scale_after_softmax": 1,
+        "width_axis_one": math.sqrt(Q.shape[1]),
     }
     divisor = next((divisors[name] for name in divisors if name in wrong), math.sqrt(d_k))
-    A = weights(Q @ np.swapaxes(K, -1, -2) / divisor, M, wrong=wrong)
+    A = weights(Q @ transposed(K, wrong) / divisor, M, wrong=wrong)
     if "scale_after_softmax" in wrong:
         A = A / math.sqrt(d_k)
     return returned(A @ (K if "values_are_keys" in wrong else V), A, wrong)
@@ -64,13 +66,13 @@ def cases(rng):
         ),
         Case(_large(rng, 3, 5, 7, 2), label="scores near 1000 and -1000", tag="large"),
         Case(
-            _qkv(rng, 3, 5, 7, 2, lead=(2, 3)),
+            _qkv(rng, 5, 7, 11, 2, lead=(2, 3)),
             label="leading axes (2, 3), no mask",
             tag="batch",
         ),
         Case(
-            (*_qkv(rng, 3, 5, 7, 2, lead=(2, 3)), partial_mask(rng, 1, 5, lead=(2, 1))),
-            label="leading axes (2, 3), mask of shape (2, 1, 1, 5)",
+            (*_qkv(rng, 5, 7, 11, 2, lead=(2, 3)), partial_mask(rng, 1, 7, lead=(2, 1))),
+            label="leading axes (2, 3), mask of shape (2, 1, 1, 7)",
             tag="batch",
         ),
     ]
@@ -110,6 +112,13 @@ MASK_MISCONCEPTIONS = (
         "Blocked scores are set to 0 before the softmax, but exp(0) is 1.",
         "masks#before-softmax",
         "georg-wolflein/good-features#1",
+    ),
+    Misconception(
+        "mask_times_scores",
+        "The scores are multiplied by M, not added to it: 0 times a score is 0, and -inf times "
+        "a score has either sign.",
+        "masks#before-softmax",
+        "facebookresearch/fairseq#2963",
     ),
     Misconception(
         "mask_after_softmax",
@@ -248,7 +257,9 @@ TASK = Task(
             "attention#stable-softmax",
             "our own: one maximum for rows of different size",
         ),
-        MATRICES_ONLY,
+        REVERSED,
+        SOFTMAX_AXIS_ONE,
+        WIDTH_AXIS_ONE,
         *RETURNS,
     ),
     # Measured: scores near 1000 in float32 spread by 2e-4, everything else by less than 1e-6.

@@ -11,6 +11,7 @@ _AXES = {
     "softmax_over_all": (-2, -1),
     "softmax_over_heads": (0,),
     "softmax_over_heads_and_keys": (0, -1),
+    "softmax_axis_one": (1,),
 }
 
 
@@ -37,6 +38,9 @@ def weights(scores, M=None, *, wrong=frozenset()):
         if "mask_polarity" in wrong:
             blocked = ~blocked
     masked = np.where(blocked, -np.inf, scores)
+    if "mask_times_scores" in wrong and M is not None:
+        with np.errstate(invalid="ignore"):  # -inf times 0
+            masked = scores * M
     if "mask_multiplied" in wrong:
         masked = np.where(blocked, 0, scores)
     if "mask_after_softmax" in wrong:
@@ -60,10 +64,9 @@ def returned(Y, A, wrong):
     return (A, Y) if "parts_exchanged" in wrong else (Y, A)
 
 
-def refuse_stacks(array, wrong):
-    """Stop as a product of transposed stacks does, if that mistake is among ``wrong``."""
-    if "matrices_only" in wrong and array.ndim > 2:
-        raise ValueError(f"matmul: shapes of {array.ndim} axes do not fit")
+def transposed(array, wrong):
+    """Exchange the last two axes, or reverse all if that mistake is among ``wrong``."""
+    return array.T if "all_axes_reversed" in wrong else np.swapaxes(array, -1, -2)
 
 
 def _softmax(S, axis, wrong):
@@ -99,10 +102,23 @@ RETURNS = (
         "our own: (7) names A first",
     ),
 )
-MATRICES_ONLY = Misconception(
-    "matrices_only",
-    "The code fits single matrices and stops when there are axes in front of them, as a "
-    "product with .T does, which reverses all axes.",
+REVERSED = Misconception(
+    "all_axes_reversed",
+    "A stack of matrices is transposed with .T, which reverses the axes in front of them too.",
     "attention#leading-axes",
     "skyzh/tiny-llm#287",
+)
+SOFTMAX_AXIS_ONE = Misconception(
+    "softmax_axis_one",
+    "The softmax runs over axis 1, which holds the keys of one matrix, but not those of a "
+    "stack of matrices.",
+    "attention#leading-axes",
+    "FudanNLP/fastNLP#254",
+)
+WIDTH_AXIS_ONE = Misconception(
+    "width_axis_one",
+    "The width d_k is read from axis 1, which is the width of one matrix, but not of a stack "
+    "of matrices.",
+    "attention#leading-axes",
+    "our own: Q.shape[1] in a function for Q of any number of axes",
 )

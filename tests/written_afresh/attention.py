@@ -62,6 +62,20 @@ def simple_raw_scores(X):
     return np.einsum("...ij,...jk->...ik", A, X), A
 
 
+def simple_dot_t(X):
+    S = np.matmul(X, X.T)
+    A = np.exp(S - np.amax(S, axis=-1)[..., None])
+    A /= np.sum(A, axis=-1)[..., None]
+    return np.matmul(A, X), A
+
+
+def simple_forgets_weights(X):
+    def one(x):
+        return np.array([soft([a @ b for b in x]) for a in x]) @ x
+
+    return each_matrix(one, X)
+
+
 # attention.scaled_dot_product_attention
 
 
@@ -156,6 +170,27 @@ def scaled_zero_by_zero(Q, K, V, M=None):
     return attend(Q, K, V, M, row, root)
 
 
+def scaled_times_mask(Q, K, V, M=None):
+    def row(s, m):
+        return soft(s) if M is None else soft(s * m)
+
+    with np.errstate(invalid="ignore"):
+        return attend(Q, K, V, M, row, root)
+
+
+def scaled_second_size_is_the_width(Q, K, V, M=None):
+    width = Q.shape[1]
+    return attend(Q, K, V, M, lambda s, m: soft(s + m), lambda q, k, v: width**-0.5)
+
+
+def scaled_exponentials_as_written(Q, K, V, M=None):
+    def row(s, m):
+        e = np.exp(s + m)
+        return e / np.sum(e)
+
+    return attend(Q, K, V, M, row, root)
+
+
 # attention.scaled_dot_product_attention_backward
 
 
@@ -197,6 +232,12 @@ def backward_other_order(dY, Q, K, V, A):
 
 def backward_mean_missing(dY, Q, K, V, A):
     return gradients(dY, Q, K, V, A, lambda g, w: g * w, Q.shape[-1] ** -0.5)
+
+
+def backward_dot_t(dY, Q, K, V, A):
+    dP = dY @ V.T
+    dS = A * (dP - np.sum(A * dP, -1)[..., None])
+    return dS @ K / Q.shape[-1] ** 0.5, dS.T @ Q / Q.shape[-1] ** 0.5, A.T @ dY
 
 
 # attention.split_heads
@@ -321,6 +362,8 @@ AFRESH = {
         simple_like_the_scaled_formula: "scaled",
         simple_exponentials_unshifted: "no_shift",
         simple_raw_scores: "no_softmax",
+        simple_dot_t: "all_axes_reversed",
+        simple_forgets_weights: "output_alone",
     },
     "scaled_dot_product_attention": {
         scaled_without_any_scale: "no_scale",
@@ -334,6 +377,9 @@ AFRESH = {
         scaled_filled_with_a_number: "empty_row_uniform",
         scaled_added_a_number: "empty_row_unmasked",
         scaled_zero_by_zero: "empty_row_nan",
+        scaled_times_mask: "mask_times_scores",
+        scaled_second_size_is_the_width: "width_axis_one",
+        scaled_exponentials_as_written: "naive_softmax",
     },
     "scaled_dot_product_attention_backward": {
         backward_diagonal_of_jacobian: "softmax_diagonal",
@@ -341,6 +387,7 @@ AFRESH = {
         backward_scale_forgotten_in_dk: "no_scale_dk",
         backward_other_order: "dq_dk_exchanged",
         backward_mean_missing: "softmax_no_sum",
+        backward_dot_t: "all_axes_reversed",
     },
     "split_heads": {
         split_one_reshape_before_tokens: "reshape_moves_tokens",
