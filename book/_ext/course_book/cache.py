@@ -89,6 +89,7 @@ def _execute(path, notebook, env):
         cwd=str(Path(path).parent),
         timeout=env.mystnb_config.execution_timeout,
         allow_errors=False,
+        extra_arguments=["--log-level=ERROR"],  # a kernel warns of its own transport
     )
 
 
