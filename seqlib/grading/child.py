@@ -17,7 +17,7 @@ from ..subject.guard import Capture
 from . import codec, landlock, limits, namespaces, processes, shell, syscalls
 
 # Bound here, because student code may replace what it finds in the module ``os``.
-_fork, _exit, _kill, _waitpid = os.fork, os._exit, os.kill, os.waitpid
+_fork, _exit, _waitpid = os.fork, os._exit, os.waitpid
 
 CHANNEL = 64  # the one descriptor that P keeps beside 0, 1 and 2
 
@@ -97,7 +97,13 @@ def supervise(server, order, connection, status):
     if child == 0:
         _run_student(server, order, connection, parent, confined)
     connection.close()
-    signal.signal(signal.SIGTERM, lambda *_: _kill(child, signal.SIGKILL))
+    descriptor = os.pidfd_open(child)
+
+    def end(*_):
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, end)
     _, ended = _waitpid(child, 0)
     if "namespaces" not in order["layers"]:
         processes.end_descendants(confined)

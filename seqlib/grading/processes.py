@@ -168,4 +168,3 @@ def end_descendants(confined=False):
                 pass
         except ChildProcessError:
             return
-        time.sleep(0.001)

@@ -71,7 +71,7 @@ class RemoteSubject:
     def close(self):
         """End its process."""
         if self._task is not None:
-            self._task.end()
+            self._submission.end_task(self._task)
             self._task = None
 
     def __enter__(self):
@@ -124,12 +124,13 @@ class RemoteSubject:
                 warnings.simplefilter("ignore")
                 return {"value": reduce(functions[number](*args, **kwargs), "the reply")}
         except Exception as error:
-            return {"error": (type(error).__name__, str(error))}
+            said = error.args[0] if len(error.args) == 1 else error
+            return {"error": (type(error).__name__, str(said))}
 
     def _faulty(self, fault):
         """End the process and say why there is no answer."""
         task, self._task = self._task, None
-        status = task.end() if task is not None else None
+        status = self._submission.end_task(task) if task is not None else None
         message = str(fault)
         if fault.kind == "crash":
             message = f"the call ended the Python process ({describe_status(status)})"

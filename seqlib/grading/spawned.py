@@ -1,6 +1,7 @@
 """The processes of one submission, from the judge's side."""
 
 import contextlib
+import io
 import os
 import select
 import shutil
@@ -39,6 +40,7 @@ class Spawned:
         self._connection = Connection(connection)
         self._home, self._shared, self._limits = home, shared, limits
         self._result = None
+        self._tasks = {}  # process number -> Connection
 
     def start(self, seconds):
         """Wait until P is locked in.
@@ -65,25 +67,31 @@ class Spawned:
 
         Returns
         -------
-        connection : Connection
-        number : int
+        int
             Its process number as P sees it.
         """
         self._connection.send({"do": "task"}, watch)
         ours, theirs = socket.socketpair()
-        with theirs:
-            self._connection.send_descriptor(theirs.fileno(), watch)
         try:
+            with theirs:
+                self._connection.send_descriptor(theirs.fileno(), watch)
             answer = self._connection.read(watch)
-            if type(answer) is not dict or type(answer.get("pid")) is not int:
+            number = answer.get("pid") if type(answer) is dict else None
+            if type(number) is not int or number in self._tasks:
                 raise Fault("protocol", "the process did not say which process it forked")
         except Fault:
             ours.close()
             raise
-        return Connection(ours), answer["pid"]
+        self._tasks[number] = Connection(ours)
+        return number
+
+    def task(self, number):
+        """Return the connection to the process of a task."""
+        return self._tasks[number]
 
     def end_task(self, number, watch):
         """Kill the process of a task, if it still runs, and return how it ended."""
+        self._tasks.pop(number).close()
         student = processes.children(self.pid)
         for pid in [child for parent in student for child in processes.children(parent)]:
             if processes.number_inside(pid) == number:
@@ -100,7 +108,8 @@ class Spawned:
         """Return why P is gone, as a phrase: ``"signal SIGSEGV"``, ``"exit code 0"``."""
         if self._result is None and select.select([self._status], [], [], 1)[0]:
             data = os.read(self._status, 1 << 16)
-            self._result = codec.decode(data[codec.HEADER.size :]) if data else {}
+            # The first message counts: P says why it could not be locked in, S how P ended.
+            self._result = codec.read_frame(io.BytesIO(data).read) if data else {}
         result = self._result or {}
         if "failed" in result:
             return result["failed"]
@@ -114,7 +123,8 @@ class Spawned:
 
     def close(self):
         """End all processes; return when none is left."""
-        self._connection.close()
+        for connection in (self._connection, *self._tasks.values()):
+            connection.close()
         for order in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(OSError):
                 signal.pidfd_send_signal(self._descriptor, order)

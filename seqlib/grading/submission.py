@@ -2,12 +2,15 @@
 
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .connection import Fault
 from .outputs import clean_outputs, error_output
 from .remote import RemoteSubject
+from .spawned import Spawned
 
-_ADMINISTRATION = 10.0  # seconds for P to fork or reap a task
+_NOTES = 10_000  # characters beyond the limit, for notes and the form of outputs
+_ADMINISTRATION = 1.0  # CPU seconds for P to fork or reap a task
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,26 @@ class CellResult:
     ok: bool = True
     seconds: float = 0.0
     fault: str | None = None
+
+
+class Task(NamedTuple):
+    """The process of one task.
+
+    Attributes
+    ----------
+    spawned : Spawned
+        The processes to which it belongs.
+    number : int
+        Its process number there.
+    """
+
+    spawned: Spawned
+    number: int
+
+    @property
+    def connection(self):
+        """Connection to it."""
+        return self.spawned.task(self.number)
 
 
 class Submission:
@@ -92,7 +115,7 @@ class Submission:
         except Fault as fault:
             return self._leave_out(fault, time.monotonic() - start)
         self._sources.append(source)
-        outputs = clean_outputs(result.get("outputs"), self.limits.output)
+        outputs = clean_outputs(result.get("outputs"), self.limits.output + _NOTES)
         return CellResult(outputs, result.get("ok") is True, time.monotonic() - start)
 
     def subject(self, expression):
@@ -142,17 +165,22 @@ class Submission:
         while True:
             spawned = self._live()
             try:
-                connection, number = spawned.open_task(self.watch(_ADMINISTRATION))
+                number = spawned.open_task(self.watch(_ADMINISTRATION))
             except Fault as fault:
                 self.close()
                 self._restart(fault)
             else:
-                return Task(self, spawned, connection, number)
+                return Task(spawned, number)
 
-    def lost(self, spawned):
-        """Take note that P no longer answers."""
-        if self._spawned is spawned:
+    def end_task(self, task):
+        """End the process of a task; return its wait status, None if that is not known."""
+        if task.spawned is not self._spawned:
+            return None  # it ended with the process that it was forked from
+        try:
+            return self._spawned.end_task(task.number, self._spawned.watch(_ADMINISTRATION))
+        except Fault:
             self.close()
+            return None
 
     def _live(self):
         """Return the processes, started again if they are gone, in the present state."""
@@ -207,20 +235,3 @@ _SAYS = {
     "memory": "This cell was left out: it used {fault}.",
     "protocol": "This cell was left out: {fault}.",
 }
-
-
-class Task:
-    """The process of one task."""
-
-    def __init__(self, submission, spawned, connection, number):
-        self.connection = connection
-        self._submission, self._spawned, self._number = submission, spawned, number
-
-    def end(self):
-        """End the process; return its wait status, None if that is not known."""
-        self.connection.close()
-        try:
-            return self._spawned.end_task(self._number, self._spawned.watch(2.0))
-        except (Fault, OSError):
-            self._submission.lost(self._spawned)
-            return None

@@ -15,6 +15,7 @@ import resource
 import select
 import shutil
 import signal
+import site
 import socket
 
 import numpy as np
@@ -115,21 +116,29 @@ def _spawn(server, control, order, connection, status):
 
 def _sweep(supervisors):
     """Reap what has ended, and kill what became ours because its supervisor was killed."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0] != 0:
-            pass
-    alive = set(processes.children(os.getpid()))
+    for _ in range(1000):  # processes that keep forking are overtaken
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0] != 0:
+                pass
+        alive = set(processes.children(os.getpid()))
+        strays = alive - set(supervisors.values())
+        if not strays:
+            break
+        for pid in strays:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
     for descriptor, pid in list(supervisors.items()):
         if pid not in alive:
             del supervisors[descriptor]
             os.close(descriptor)
-    for pid in alive - set(supervisors.values()):
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
 
 
 def _import_libraries(options):
     """Import and warm what notebooks use, with one thread each."""
+    # The interpreter was started without the module site, which may run installed code.
+    site.sethelper()
+    site.setquit()
+    site.setcopyright()
     np.linalg.norm(np.ones((8, 8)) @ np.ones((8, 8)))
     if options["torch"]:
         _import_torch()
