@@ -115,13 +115,10 @@ def check_additive(q, k, v, w_q, w_k, w_v):
     check_shape("w_v", w_v, w_q.shape[:1])
 
 
-def check_multi_head(
-    x, in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias, context, n_head
-):
+def check_multi_head(x, in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias, context):
     """Raise ``ValueError`` unless the arguments of multi-head attention fit together."""
     check_shape("x", x, ("...", "T", "D"))
     D = x.shape[-1]
-    check_divisible("the width of x", D, "n_head", n_head)
     check_shape("in_proj_weight", in_proj_weight, (3 * D, D), fix="rows for q, k and v in turn")
     check_shape("out_proj_weight", out_proj_weight, (D, D))
     if in_proj_bias is not None:

@@ -163,9 +163,7 @@ def multi_head_attention(
     Lecture notes, equations (8), (10) and (11). Vaswani et al. (2017), "Attention Is All You
     Need", Section 3.2.2, arXiv:1706.03762.
     """
-    check_multi_head(
-        x, in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias, context, n_head
-    )
+    check_multi_head(x, in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias, context)
     source = x if context is None else context
     (w_q, w_k, w_v), (b_q, b_k, b_v) = _thirds(in_proj_weight, in_proj_bias)
     q = split_heads(linear(x, w_q, b_q), n_head=n_head)  # (..., N, T, K)
