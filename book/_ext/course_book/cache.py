@@ -8,21 +8,24 @@ a change makes Sphinx read the pages again.
 
 import hashlib
 import os
+import re
 import shutil
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from jupyter_cache.executors.utils import single_nb_execution
 from myst_nb.core.read import create_nb_reader
+from sphinx.errors import SphinxError
 from sphinx.util import logging
 
 from course_book import data
 
 LOGGER = logging.getLogger(__name__)
 WATCHED = ("seqlib", "book/data", "requirements.txt", "constraints.txt", "pyproject.toml")
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
 KEPT = 3  # caches of earlier states, so that switching back and forth stays quick
 
 
@@ -48,39 +51,56 @@ def _name_cache(app, config):
         shutil.rmtree(old)
 
 
+class PageError(SphinxError):
+    """A cell of a page raised an error or ran out of time."""
+
+    category = "Cells that failed"
+
+
 def _execute_missing(app, env, docnames):
     """Execute the pages that are not in the cache; MyST-NB then finds each of them there.
 
-    A page that fails is left to MyST-NB, which runs it again and reports the error.
+    All pages are tried, and the failures of all are reported together.
     """
     if app.config.nb_execution_mode != "cache":
         return
     cache = get_cache(env.mystnb_config.execution_cache_path)
-    missing = []
-    for name in docnames:
-        path = env.doc2path(name)
-        text = Path(path).read_text(encoding="utf-8")
-        reader = create_nb_reader(path, env.myst_config, env.mystnb_config, text)
-        if reader is None:
-            continue
-        notebook = reader.read(text)
-        if not any(cell.cell_type == "code" for cell in notebook.cells):
-            continue
-        try:
-            cache.match_cache_notebook(notebook)
-        except KeyError:
-            missing.append((path, notebook))
+    missing = [page for name in docnames if (page := _uncached(env, name, cache))]
     if not missing:
         return
-    LOGGER.info("executing %d pages, %d at a time", len(missing), os.cpu_count() or 1)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [(path, nb, pool.submit(_execute, path, nb, env)) for path, nb in missing]
-        for path, notebook, job in jobs:
+    workers = os.cpu_count() or 1
+    LOGGER.info("executing %d pages, %d at a time", len(missing), workers)
+    failures = []
+    with ThreadPoolExecutor(workers) as pool:
+        jobs = {pool.submit(_execute, path, nb, env): (path, nb) for path, nb in missing}
+        for job in as_completed(jobs):
+            path, notebook = jobs[job]
             result = job.result()
             LOGGER.info("executed %s in %.1f s", Path(path).name, result.time)
             if result.err is None:
                 bundle = CacheBundleIn(notebook, path, data={"execution_seconds": result.time})
                 cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+            else:
+                failures.append(f"{path}\n{ANSI.sub('', str(result.err))}")
+    if failures:
+        raise PageError(f"{len(failures)} page(s)\n\n" + "\n\n".join(failures))
+
+
+def _uncached(env, name, cache):
+    """Return path and notebook of a page that must be executed, else None."""
+    path = env.doc2path(name)
+    text = Path(path).read_text(encoding="utf-8")
+    reader = create_nb_reader(path, env.myst_config, env.mystnb_config, text)
+    if reader is None:
+        return None
+    notebook = reader.read(text)
+    if not any(cell.cell_type == "code" for cell in notebook.cells):
+        return None
+    try:
+        cache.match_cache_notebook(notebook)
+    except KeyError:
+        return path, notebook
+    return None
 
 
 def _execute(path, notebook, env):
