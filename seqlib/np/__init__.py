@@ -8,6 +8,7 @@ returns one gradient per positional floating-point argument, in order.
 from seqlib.np.activation import *
 from seqlib.np.adamw import *
 from seqlib.np.attention import *
+from seqlib.np.attention_vjp import *
 from seqlib.np.bptt import *
 from seqlib.np.cache import *
 from seqlib.np.decoder import *
@@ -29,5 +30,6 @@ from seqlib.np.positions import *
 from seqlib.np.rnn import *
 from seqlib.np.rnn_vjp import *
 from seqlib.np.sampling import *
+from seqlib.np.streaming import *
 from seqlib.np.tokens import *
 from seqlib.np.transformer import *
