@@ -118,6 +118,7 @@ def test_a_notebook_of_format_3_is_read():
     data = json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]}).encode()
     read = read_cells(data)
     assert sources(read.cells) == ["## Title", "x = 1\ny = 2", "<b>bold</b>"]
+    assert read.mends == ("The file was in notebook format 3 and was read as such.",)
     assert [cell["cell_type"] for cell in read.cells] == ["markdown", "code", "raw"]
 
 

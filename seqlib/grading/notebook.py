@@ -117,7 +117,9 @@ def _parse(text):
         raise UnreadableError("The file has too many parts to be a notebook.")
     found, notebook = _load(text)
     if found:
-        return _cells_of(notebook), [], False
+        old = isinstance(notebook, dict) and "worksheets" in notebook
+        mends = ["The file was in notebook format 3 and was read as such."] if old else []
+        return _cells_of(notebook), mends, False
     for side, name in (("ours", "first"), ("theirs", "second")):
         resolved = _resolve_conflicts(text, side)
         found, notebook = (False, None) if resolved is None else _load(resolved)

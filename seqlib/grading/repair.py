@@ -234,20 +234,25 @@ class _Repair:
         given, right = _grading(cell), known.cell["metadata"].get("nbgrader", {})
         if any(given.get(key) != right.get(key) for key in _GRADING_KEYS):
             self.mends.add(*mends.GRADING_DATA, known.key)
-        self.report_tags([cell], f'cell "{known.key}"', _tags(known.cell))
+        self.report_tags(known, cell)
 
     def report_metadata(self, cells):
         cells = list(cells)
         strange = sum(bool(_grading(cell)) for cell in cells)
         if strange:
             self.mends.add(f"Grading data of {strange} cells unknown here were removed.")
-        self.report_tags(cells, "ordinary cells", [])
-
-    def report_tags(self, cells, where, allowed):
-        tags = sorted({tag for cell in cells for tag in _tags(cell)} - set(allowed))
+        tags = _shown({tag for cell in cells for tag in _tags(cell)})
         if tags:
-            shown = ", ".join(f'"{_printable(tag)}"' for tag in tags[:5])
-            self.mends.add(f"Tags of {where} were removed: {shown}.")
+            self.mends.add(f"Tags of ordinary cells were removed: {tags}.")
+
+    def report_tags(self, known, cell):
+        tags = _shown(set(_tags(cell)) - set(_tags(known.cell)))
+        if tags:
+            self.mends.add(
+                f"Tags of cell {{}} were removed: {tags}.",
+                f"Tags of these cells were removed ({tags}): {{}}.",
+                known.key,
+            )
 
 
 def _lines(source):
@@ -264,8 +269,13 @@ def _tags(cell):
     return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
 
 
-def _printable(text):
-    return "".join(c if c.isprintable() and c not in '"<>&{}' else "?" for c in text[:40])
+def _shown(tags):
+    """Return some tags as text that is safe in a sentence."""
+    kept = [
+        "".join(c if c.isprintable() and c not in '"<>&{}' else "?" for c in tag[:40])
+        for tag in sorted(tags)[:5]
+    ]
+    return ", ".join(f'"{tag}"' for tag in kept)
 
 
 def _blank(cell):
