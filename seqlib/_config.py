@@ -9,6 +9,7 @@ from seqlib._check import (
     check_ids,
     check_positive,
     check_shape,
+    dtype_name,
 )
 
 __all__ = ["DecoderConfig"]
@@ -152,6 +153,16 @@ def check_params(params, shapes, *, what="params"):
         )
     for name, shape in shapes.items():
         check_shape(f"{what}[{name!r}]", params[name], shape)
+
+
+def check_precision(params):
+    """Raise ``ValueError`` unless all arrays are float32, or all float64."""
+    found = {dtype_name(p) for p in params.values()}
+    if found not in ({"float32"}, {"float64"}):
+        raise ValueError(
+            f"params must be float32 throughout, or float64, got {sorted(found)}; "
+            "convert them with .astype(np.float32)"
+        )
 
 
 def check_decoder_input(ids, config, is_padding):

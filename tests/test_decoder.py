@@ -497,3 +497,20 @@ def test_functions_reject_parameters_that_do_not_fit(f):
     message = r"^params\['positions.weight'\] must have shape \(7, 12\), got \(5, 12\)$"
     with pytest.raises(ValueError, match=message):
         f(ids, wrong, config)
+
+
+@pytest.mark.parametrize("dtypes", [[np.float16], [np.float32, np.float64]])
+def test_fast_forms_reject_other_precisions(dtypes):
+    """Half precision would overflow in their norms, and a mixture would slow them down."""
+    config, ids = snp.DecoderConfig(**SIZES), np.array([[1, 2]])
+    params = {
+        name: p.astype(dtypes[i % len(dtypes)])
+        for i, (name, p) in enumerate(random_params(config).items())
+    }
+    assert np.isfinite(snp.decoder_lm(ids, params, config)).all()
+    for call in (
+        lambda: snp.decoder_lm_with_vjp(ids, params, config),
+        lambda: snp.generate((params, config), ids, max_new_tokens=1),
+    ):
+        with pytest.raises(ValueError, match=r"^params must be float32 throughout, or float64"):
+            call()

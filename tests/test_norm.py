@@ -154,6 +154,8 @@ def test_backward_of_half_precision_sums_in_float32():
     ):
         assert [g.dtype for g in grads] == [np.float16] * len(grads)
         assert_allclose(grads[1], [10000, -10000], rtol=1e-3)
+        for dbias in grads[2:]:
+            assert_allclose(dbias, [10000, 10000], rtol=1e-3)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

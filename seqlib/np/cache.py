@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from seqlib._config import check_precision
 from seqlib.np._fast_gelu import gelu_and_slope
 from seqlib.np.activation import silu
 from seqlib.np.masks import causal_mask
@@ -27,9 +28,15 @@ class CachedDecoder:
         The model.
     batch_size : int
         Number of sequences B that are read together.
+
+    Raises
+    ------
+    ValueError
+        If ``params`` are of another precision, or of several.
     """
 
     def __init__(self, params, config, batch_size):
+        check_precision(params)
         self.config = config
         self.restart()
         # x @ weight.T with a weight that is already transposed: several times faster for

@@ -16,7 +16,7 @@ __all__ = ["DecoderConfig", "decoder_lm", "decoder_lm_backward", "decoder_params
 
 
 def decoder_params(config, *, rng):
-    """Draw the initial parameters of a model, as GPT-2 does.
+    """Draw the initial parameters of a model, after GPT-2.
 
     Matrices are normal with standard deviation 0.02, the last matrix of each part of a layer
     with 0.02 / sqrt(2 n_layer), because 2 n_layer of them add up in the residual stream.

@@ -2,7 +2,7 @@
 
 import math
 
-from seqlib._config import check_decoder_input, check_params
+from seqlib._config import check_decoder_input, check_params, check_precision
 from seqlib.np import _vjp_parts as parts
 from seqlib.np.decoder import left_padding, position_ids
 from seqlib.np.masks import causal_mask, padding_mask
@@ -39,10 +39,11 @@ def decoder_lm_with_vjp(ids, params, config, *, is_padding=None):
     Raises
     ------
     ValueError
-        As :func:`decoder_lm`.
+        As :func:`decoder_lm`, and if ``params`` are of another precision or of several.
     """
     check_decoder_input(ids, config, is_padding)
     check_params(params, config.shapes())
+    check_precision(params)
     B, T = ids.shape
     x, embed_vjp = _embed(ids, params, config, is_padding)
     attention = _attention_options(ids, config, is_padding, x.dtype)

@@ -110,8 +110,6 @@ def _add_rows_by_product(dy, rows, V):
 def _add_rows_by_sorting(dy, rows, V):
     """Add up the rows of equal id by bringing them together; needs no (V, tokens) matrix."""
     total = np.zeros((V, dy.shape[1]), dy.dtype)
-    if rows.size == 0:
-        return total
     order = np.argsort(rows, kind="stable")
     found, starts = np.unique(rows[order], return_index=True)
     total[found] = np.add.reduceat(dy[order], starts, axis=0)

@@ -21,7 +21,7 @@ class DecoderLM(nn.Module):
     .. math:: X = E[t] + P, \qquad X \leftarrow \mathrm{Layer}_\ell(X; M^{causal})
         \text{ for } \ell = 1 \dots L, \qquad \mathrm{logits} = \mathrm{Norm}(X) \, W^\top
 
-    Parameters are drawn as in GPT-2: matrices with standard deviation 0.02, the last matrix of
+    Parameters are drawn after GPT-2: matrices with standard deviation 0.02, the last matrix of
     each part of a layer with 0.02 / sqrt(2 n_layer), gains 1 and biases 0.
     The NumPy model runs on ``{k: v.numpy() for k, v in model.state_dict().items()}``.
 

@@ -162,7 +162,7 @@ class LearnedPositions(nn.Module):
     """A table of learned position vectors, added to the tokens as in equation (16).
 
     The parameter ``weight`` of shape (context, D) is named as in :class:`torch.nn.Embedding`.
-    It is drawn from a normal distribution of standard deviation 0.02, as in GPT-2.
+    It is drawn from a normal distribution of standard deviation 0.02.
     """
 
     def __init__(self, context, dim):
