@@ -182,16 +182,27 @@ def test_a_section_that_leads_nowhere_is_found():
     ]
 
 
-def test_sections_get_the_anchor_that_a_diagnosis_shows():
+def test_sections_and_paragraphs_get_the_anchor_that_a_diagnosis_shows():
     document = new_document("page")
-    for names in (["demo-first"], ["demo-second"], ["other"], ["second"]):
-        section = nodes.section("", ids=names)
-        document.append(section)
-        document.ids |= dict.fromkeys(names, section)
+    for kind, name in [
+        (nodes.section, "demo-first"),
+        (nodes.paragraph, "demo-second"),
+        (nodes.section, "demo-third"),
+        (nodes.section, "other"),
+        (nodes.section, "third"),
+    ]:
+        element = kind("", ids=[name])
+        document.append(element)
+        document.ids[name] = element
     book_sections.short_anchors(document, "demo")
-    ids = [section["ids"] for section in document.findall(nodes.section)]
-    # "second" is taken by another section, which keeps it.
-    assert ids == [["demo-first", "first"], ["demo-second"], ["other"], ["second"]]
+    # "third" is taken by another section, which keeps it.
+    assert [element["ids"] for element in document.children] == [
+        ["demo-first", "first"],
+        ["demo-second", "second"],
+        ["demo-third"],
+        ["other"],
+        ["third"],
+    ]
 
 
 def test_targets_are_read_from_the_sources(tmp_path):

@@ -29,10 +29,10 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 KEPT = 3  # caches of earlier states, so that switching back and forth stays quick
 
 
-def state_hash(root=data.ROOT):
+def state_hash(root=data.ROOT, watched=WATCHED):
     """Return a hash of the library, the data, the requirements and the Python version."""
     digest = hashlib.sha256(sys.version.encode())
-    for name in WATCHED:
+    for name in watched:
         path = root / name
         for file in sorted(path.rglob("*") if path.is_dir() else [path]):
             if file.is_file() and "__pycache__" not in file.parts:
@@ -43,6 +43,7 @@ def state_hash(root=data.ROOT):
 
 def _name_cache(app, config):
     config.course_state = state_hash()
+    config.course_extension = state_hash(watched=["book/_ext"])
     folder = Path(app.outdir).parent / ".execution_cache"
     config.nb_execution_cache_path = str(folder / config.course_state)
     (folder / config.course_state).mkdir(parents=True, exist_ok=True)
@@ -116,5 +117,6 @@ def _execute(path, notebook, env):
 def setup(app):
     """Name the cache before MyST-NB reads the setting, and fill it before pages are read."""
     app.add_config_value("course_state", "", "env")
+    app.add_config_value("course_extension", "", "env")  # pages are read again, not run again
     app.connect("config-inited", _name_cache, priority=100)
     app.connect("env-before-read-docs", _execute_missing)

@@ -62,13 +62,13 @@ def section_gaps(root=data.ROOT):
 
 
 def short_anchors(doctree, page):
-    """Give every section with the anchor ``page-section`` the anchor ``section`` as well."""
-    for section in doctree.findall(nodes.section):
-        for name in list(section["ids"]):
+    """Give everything with the anchor ``page-section`` the anchor ``section`` as well."""
+    for element in doctree.findall(nodes.Element):
+        for name in list(element["ids"]):
             short = name.removeprefix(f"{page}-")
             if short != name and short not in doctree.ids:
-                section["ids"].append(short)
-                doctree.ids[short] = section
+                element["ids"].append(short)
+                doctree.ids[short] = element
 
 
 def _add_anchors(app, doctree):
