@@ -193,8 +193,9 @@ def report(root, name, book):
 def export(root, to, assignment, student):
     """Write the grades of the gradebook, manual ones included, as one CSV file."""
     with _problems("grade"):
-        from seqlib.grading.export import COLUMNS, grades, write_csv
+        from seqlib.grading.export import COLUMNS, grades
         from seqlib.grading.gradebook import open_gradebook
+        from seqlib.grading.tables import write_csv
 
         with (
             open_gradebook(_course(root)) as gradebook,

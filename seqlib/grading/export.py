@@ -1,13 +1,12 @@
 """Grades as one CSV file that a spreadsheet reads without surprises.
 
-nbgrader's own exporter does not quote, so a comma in a name breaks its row; and a spreadsheet
-takes a name such as ``=HYPERLINK(...)`` for a formula. Both are dealt with here.
+nbgrader's own exporter does not quote, so a comma in a name breaks its row.
 """
-
-import csv
 
 from nbgrader.api import MissingEntry
 from nbgrader.plugins import ExportPlugin
+
+from seqlib.grading.tables import write_csv
 
 COLUMNS = (
     "assignment",
@@ -25,47 +24,14 @@ COLUMNS = (
 )
 
 
-def safe(value):
-    """Return a value as a cell of a table: numbers stay, text never starts a formula.
-
-    >>> safe("=1+1"), safe(-1.5), safe(None)
-    ("'=1+1", -1.5, '')
-    """
-    if value is None:
-        return ""
-    if isinstance(value, int | float):
-        return value
-    text = str(value)
-    return (
-        f"'{text}" if text.lstrip()[:1] in ("=", "+", "-", "@") or text[:1] in "\t\r" else text
-    )
-
-
-def write_csv(rows, columns, file):
-    """Write rows as CSV (RFC 4180).
-
-    Parameters
-    ----------
-    rows : iterable of dict
-        Values by column; others are left out.
-    columns : sequence of str
-        The header.
-    file : text file
-        Opened with ``newline=""``.
-    """
-    writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([safe(row.get(column)) for column in columns])
-
-
 def grades(gradebook, assignments=(), students=()):
     """Return one row for each student and assignment of the gradebook.
 
     Who submitted nothing has 0 points, as in nbgrader's own export.
     """
+    everybody = sorted(gradebook.students, key=lambda student: student.id)
     for assignment in gradebook.assignments:
-        for student in gradebook.students:
+        for student in everybody:
             if assignments and assignment.name not in assignments:
                 continue
             if students and student.id not in students:

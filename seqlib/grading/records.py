@@ -99,6 +99,14 @@ class Store:
             return None
 
 
+def failures(records, assignment):
+    """Return ``{student: message}`` of submissions that could not be graded the last time."""
+    folder = Path(records) / assignment
+    students = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+    found = {student: Store(records, assignment, student).failure() for student in students}
+    return {student: message for student, message in found.items() if message is not None}
+
+
 def all_submissions(records, assignment):
     """Return ``{student: submission record}`` of an assignment, in the order of the ids."""
     folder = Path(records) / assignment
