@@ -7,6 +7,7 @@ have left, so that what a task does to its process is undone with it.
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import sys
@@ -17,6 +18,7 @@ from ..subject.guard import Capture
 from . import codec, landlock, limits, namespaces, processes, shell, syscalls
 
 # Bound here, because student code may replace what it finds in the module ``os``.
+_get_random_state, _set_random_state = random.getstate, random.setstate
 _fork, _exit, _waitpid = os.fork, os._exit, os.waitpid
 
 CHANNEL = 64  # the one descriptor that P keeps beside 0, 1 and 2
@@ -147,6 +149,7 @@ def _run_student(server, order, connection, parent, confined):
         task_filter = server.filters["task"]
     sys.path[:0] = [build, ""]
     sys.argv = [""]
+    random.seed(0)  # the same unseeded numbers for every submission
     shell.begin(server.shell, bounds.output)
     channel = Channel(socket.socket(fileno=CHANNEL))
     interpreter = server.shell
@@ -202,9 +205,17 @@ def _reap(tasks, ended):
 
 
 def _quiet_fork():
+    """Fork without a warning of threads, and keep the state of the module ``random``.
+
+    That module takes a new seed in a fork; a task would then not run in the present state.
+    """
+    state = _get_random_state()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of forking with threads, which is ours to answer for
-        return _fork()
+        warnings.simplefilter("ignore")
+        pid = _fork()
+    if pid == 0:
+        _set_random_state(state)
+    return pid
 
 
 def _run_task(interpreter, descriptor, task_filter):

@@ -157,6 +157,7 @@ def make_shell():
     config.InteractiveShell.colors = "nocolor"
     config.InteractiveShell.xmode = "Context"
     shell = Shell.instance(config=config)
+    shell.display_formatter.active_types = list(KINDS)
     begin(shell, 10_000)
     try:
         for source in ("def f(x):\n    return 1 / x\nf(0)", "[1, 2]", "await_ = 0"):

@@ -10,7 +10,6 @@ import functools
 import gc
 import inspect
 import os
-import random
 import resource
 import select
 import shutil
@@ -69,7 +68,6 @@ def main(options):
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
     gc.collect()
     gc.freeze()
-    random.seed(0)
     np.random.seed(0)  # noqa: NPY002 - the same unseeded numbers for every submission
     control.send(
         codec.frame(
