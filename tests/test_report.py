@@ -170,7 +170,7 @@ def test_the_page_needs_nothing_else_and_runs_nothing(course, submissions):
     assert not re.search(r"https?:|@import|url\(", text)
     assert "default-src 'none'" in text
     links = [a["href"] for name, a in page.tags if name == "a"]
-    assert "../../../_build/html/tiny.html#double" in links
+    assert "../../../_build/html/book/tiny.html#double" in links
 
 
 def test_every_student_is_in_the_page_with_score_and_diagnosis(course, submissions):

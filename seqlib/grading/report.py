@@ -45,7 +45,7 @@ def write_report(course, name, *, book=None):
     if not submissions and not failed:
         raise ValueError(f"{name} must have graded submissions; run `seqlib grade {name}`")
     folder = course.report(name)
-    book = "../../../_build/html" if book is None else book.rstrip("/")
+    book = "../../../_build/html/book" if book is None else book.rstrip("/")
     data = class_data(assignment, submissions, failed)
     for mistake in data["mistakes"]:
         mistake["link"] = link(book, mistake["page"])
