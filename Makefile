@@ -70,6 +70,7 @@ lint: $(READY) ## style of the code
 	@$(BIN)/ruff format --check $(CODE)
 
 wheel: $(READY) ## the package seqlib-course, into dist
+	@rm -rf build # files of an earlier state would go into the package
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	@ls dist/seqlib_course-*.whl
 

@@ -79,6 +79,7 @@ COMES_WITH = {
     "IPython": "nbclient",
     "bs4": "nbgrader",
     "docutils": "jupyter-book",
+    "jinja2": "nbgrader",
     "jupyter_cache": "jupyter-book",
     "matplotlib_inline": "nbclient",
     "myst_nb": "jupyter-book",
@@ -198,9 +199,24 @@ def test_no_build_product_is_committed():
     assert products == []
 
 
-def test_the_wheel_carries_the_result_files():
-    assert SETTINGS["tool"]["setuptools"]["package-data"]["seqlib.experiments"] == [
-        "results/*.json"
-    ]
-    assert SETTINGS["project"]["name"] == "seqlib-course"
-    assert SETTINGS["project"]["requires-python"] == ">=3.11"
+def test_the_wheel_carries_every_file_of_the_package():
+    """Python files by themselves, all others by a pattern in pyproject.toml."""
+    package_data = SETTINGS["tool"]["setuptools"]["package-data"]
+    carried = {
+        path
+        for package, patterns in package_data.items()
+        for pattern in patterns
+        for path in (ROOT / package.replace(".", "/")).glob(pattern)
+    }
+    others = {path for path in tracked("seqlib/*") if path.suffix != ".py"}
+    assert others
+    assert others <= carried
+
+
+def test_names_of_the_distribution():
+    project = SETTINGS["project"]
+    assert project["name"] == "seqlib-course"
+    assert project["requires-python"] == ">=3.11"
+    for path in tracked("*.md", "*.py", "*.ipynb", "Makefile"):
+        if path != ROOT / "tests" / "test_project.py":
+            assert "pip install seqlib\n" not in path.read_text(encoding="utf-8"), path
