@@ -385,7 +385,8 @@ def test_without_namespaces_the_next_level_is_chosen(build):
             without_namespaces(
                 """
                 from seqlib.grading.probe import probe
-                from seqlib.grading.sandbox import Sandbox, SandboxUnavailable
+                from seqlib.grading.errors import SandboxUnavailable
+                from seqlib.grading.sandbox import Sandbox
                 print(probe())
                 try:
                     Sandbox(plots=False, landlock_abi=0)

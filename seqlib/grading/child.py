@@ -30,9 +30,9 @@ class Channel:
     def __init__(self, connection):
         self._connection = connection
 
-    def send(self, value):
-        """Send one value."""
-        self._connection.sendall(codec.frame(value))
+    def send(self, value, limit=codec.MAX_BYTES):
+        """Send one value of ``limit`` bytes at most."""
+        self._connection.sendall(codec.frame(value, limit=limit))
 
     def read(self):
         """Return the next value; raise EOFError at the end."""
@@ -107,9 +107,9 @@ def supervise(server, order, connection, status):
 
     signal.signal(signal.SIGTERM, end)
     _, ended = _waitpid(child, 0)
+    os.write(status, codec.frame({"status": ended}))
     if "namespaces" not in order["layers"]:
         processes.end_descendants(confined)
-    os.write(status, codec.frame({"status": ended}))
 
 
 def _run_student(server, order, connection, parent, confined):
@@ -156,7 +156,7 @@ def _run_student(server, order, connection, parent, confined):
     server.__dict__.clear()
     channel.send({"ready": True})
     try:
-        _serve(channel, interpreter, task_filter)
+        _serve(channel, interpreter, bounds, task_filter)
     except EOFError:
         _exit(0)
 
@@ -169,7 +169,7 @@ def _set_environment(home):
     os.environ.update(HOME=home, TMPDIR=home, USER="student", LOGNAME="student", LANG="C.UTF-8")
 
 
-def _serve(channel, interpreter, task_filter):
+def _serve(channel, interpreter, bounds, task_filter):
     """Carry out the judge's commands until it closes the connection."""
     tasks, ended = set(), {}
     while True:
@@ -180,7 +180,7 @@ def _serve(channel, interpreter, task_filter):
             descriptor = channel.receive_descriptor()
             pid = _quiet_fork()
             if pid == 0:
-                _run_task(interpreter, descriptor, task_filter)
+                _run_task(interpreter, descriptor, bounds, task_filter)
             os.close(descriptor)
             tasks.add(pid)
             channel.send({"pid": pid})
@@ -218,7 +218,7 @@ def _quiet_fork():
     return pid
 
 
-def _run_task(interpreter, descriptor, task_filter):
+def _run_task(interpreter, descriptor, bounds, task_filter):
     """Be T: answer requests until the judge closes the connection."""
     try:
         os.close(CHANNEL)
@@ -238,11 +238,21 @@ def _run_task(interpreter, descriptor, task_filter):
             message = channel.read()
             if session is None:
                 session = Session(_evaluate(interpreter, message["expression"]), ask)
-            channel.send({"reply": session.perform(message["request"])})
+            _answer(channel, session.perform(message["request"]), bounds.answer)
     except EOFError:
         _exit(0)
     finally:
         _exit(3)
+
+
+def _answer(channel, reply, limit):
+    """Send a reply; one that is too large is replaced by a sentence that says so."""
+    try:
+        channel.send({"reply": reply}, limit)
+    except codec.CodecError:
+        size = f"{limit >> 20} MiB" if limit >> 20 else f"{limit} bytes"
+        error = f"the result takes more than {size}"
+        channel.send({"reply": reply | {"value": None, "fault": "unsupported", "error": error}})
 
 
 def _evaluate(interpreter, expression):

@@ -9,23 +9,10 @@ import socket
 import time
 
 from . import codec
+from .errors import Fault
 
 _LOOK = 0.1  # seconds between two looks at what the processes use
 _CHUNK = 1 << 18
-
-
-class Fault(Exception):
-    """Why there is no answer.
-
-    Attributes
-    ----------
-    kind : str
-        ``"timeout"``, ``"crash"``, ``"memory"`` or ``"protocol"``.
-    """
-
-    def __init__(self, kind, message):
-        super().__init__(message)
-        self.kind = kind
 
 
 class Watch:
@@ -96,8 +83,8 @@ class Connection:
         except OSError:
             raise Fault("crash", "the process has ended") from None
 
-    def read(self, watch):
-        """Return the next value.
+    def read(self, watch, limit):
+        """Return the next value, of ``limit`` bytes at most.
 
         Raises
         ------
@@ -105,7 +92,7 @@ class Connection:
             If there is none in time, the far side is gone, or its bytes are no value.
         """
         try:
-            return codec.read_frame(lambda count: self._receive(count, watch))
+            return codec.read_frame(lambda n: self._receive(n, watch), limit=limit)
         except codec.CodecError as error:
             raise Fault("protocol", f"the answer could not be read: {error}") from None
 
@@ -132,4 +119,4 @@ class Connection:
             if not part:
                 raise Fault("crash", "the process has ended")
             data += part
-        return bytes(data)
+        return data

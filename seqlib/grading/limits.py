@@ -30,6 +30,8 @@ class Limits:
         Bytes and entries of the folder that the submission may write.
     output, call_output : int
         Characters of output of the notebook and of one call.
+    answer : int
+        Bytes of one answer. It bounds the memory of the judge.
     ask_numbers : int
         Numbers in the arguments of one call to a function of the judge.
     asks : int
@@ -53,6 +55,7 @@ class Limits:
     folder_entries: int = 2000
     output: int = 200_000
     call_output: int = 5_000
+    answer: int = 8 * MIB
     ask_numbers: int = 2048
     asks: int = 10_000
     skipped: int = 3

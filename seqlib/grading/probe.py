@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 from . import attempts
+from .errors import SandboxError, SandboxUnavailable
 from .outside import Outside
 from .student_build import write_student_build
 
@@ -18,6 +19,13 @@ def hole(sandbox):
     Every step of locking in is made and a few attacks are tried: a kernel may accept a step
     without effect, or, as with user namespaces under AppArmor, refuse a later one.
     """
+    try:
+        return _hole(sandbox)
+    except SandboxError as error:
+        return str(error)
+
+
+def _hole(sandbox):
     with tempfile.TemporaryDirectory() as folder, Outside(Path(folder)) as outside:
         build = write_student_build((), Path(folder) / "build")
         with sandbox.open(build) as submission:
@@ -32,7 +40,7 @@ def hole(sandbox):
 
 def probe():
     """Return the best isolation level that this machine offers, None if it offers none."""
-    from .sandbox import Sandbox, SandboxUnavailable
+    from .sandbox import Sandbox
 
     try:
         with Sandbox(plots=False) as sandbox:

@@ -8,7 +8,7 @@ import numpy as np
 from ..subject.guard import one_line
 from ..subject.subject import Reply, reply_from
 from ..subject.values import number_handles, reduce
-from .connection import Fault
+from .errors import Fault
 from .spawned import describe_status
 
 _FAULTS = (None, "unsupported", "memory", "interrupted")  # what the far side may report
@@ -93,7 +93,7 @@ class RemoteSubject:
         connection = self._task.connection
         connection.send({"expression": self._expression, "request": request}, watch)
         for asked in itertools.count(1):
-            answer = connection.read(watch)
+            answer = connection.read(watch, self._submission.limits.answer)
             if type(answer) is not dict:
                 raise Fault("protocol", "the answer could not be read: it is no dict")
             if "reply" in answer:

@@ -20,7 +20,7 @@ from pathlib import Path
 import seqlib
 
 from . import codec, processes, syscalls
-from .connection import Fault
+from .errors import Fault, SandboxError, SandboxUnavailable
 from .levels import layers_of
 from .limits import Limits
 from .probe import hole
@@ -48,14 +48,6 @@ main(options)
 _THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")
 _LOCKING = 10.0  # CPU seconds for a process to be locked in
 _PATIENCE = 60.0  # seconds for the fork server to start, with torch on a busy machine
-
-
-class SandboxError(RuntimeError):
-    """The sandbox itself failed: nothing is said about the submission; try again."""
-
-
-class SandboxUnavailable(SandboxError):
-    """The machine does not offer the level that was asked for, or any."""
 
 
 class Sandbox:
@@ -211,10 +203,7 @@ class Sandbox:
         reasons = []
         for self.level in ("namespaces", "landlock"):
             self.layers = layers_of(self.level)
-            try:
-                reason = hole(self)
-            except SandboxError as error:
-                reason = str(error)
+            reason = hole(self)
             if reason is None:
                 return
             reasons.append(f"{self.level}: {reason}")

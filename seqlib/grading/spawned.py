@@ -10,7 +10,8 @@ import socket
 import time
 
 from . import codec, processes
-from .connection import Connection, Fault, Watch
+from .connection import Connection, Watch
+from .errors import Fault, SandboxError
 
 _END = 5.0  # seconds for everything to be gone after the order to end
 
@@ -75,7 +76,7 @@ class Spawned:
         try:
             with theirs:
                 self._connection.send_descriptor(theirs.fileno(), watch)
-            answer = self._connection.read(watch)
+            answer = self._connection.read(watch, self._limits.answer)
             number = answer.get("pid") if type(answer) is dict else None
             if type(number) is not int or number in self._tasks:
                 raise Fault("protocol", "the process did not say which process it forked")
@@ -105,21 +106,22 @@ class Spawned:
         return {pid: processes.started(pid) for pid in processes.tree(self.pid)}
 
     def how_it_ended(self):
-        """Return why P is gone, as a phrase: ``"signal SIGSEGV"``, ``"exit code 0"``."""
-        if self._result is None and select.select([self._status], [], [], 1)[0]:
+        """Return why P is gone, as a phrase: ``"signal SIGSEGV"``, ``"exit code 0"``.
+
+        Raises
+        ------
+        SandboxError
+            If S does not say it: then S was ended, which no submission can do.
+        """
+        if self._result is None and select.select([self._status], [], [], _END)[0]:
             data = os.read(self._status, 1 << 16)
             # The first message counts: P says why it could not be locked in, S how P ended.
             self._result = codec.read_frame(io.BytesIO(data).read) if data else {}
-        result = self._result or {}
-        if "failed" in result:
-            return result["failed"]
-        return describe_status(result.get("status"))
-
-    @property
-    def locked_in(self):
-        """Whether S has not reported a failure of its locks."""
-        self.how_it_ended()
-        return "failed" not in (self._result or {})
+        if not self._result:
+            raise SandboxError("the supervisor of a submission has ended")
+        if "failed" in self._result:
+            return self._result["failed"]
+        return describe_status(self._result["status"])
 
     def close(self):
         """End all processes; return when none is left."""
@@ -137,7 +139,7 @@ class Spawned:
     def _ask(self, command, watch):
         if command is not None:
             self._connection.send(command, watch)
-        return self._connection.read(watch)
+        return self._connection.read(watch, self._limits.answer)
 
     def _look(self):
         used = processes.usage(self.pid, self._shared)

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .connection import Fault
+from .errors import Fault
 from .outputs import clean_outputs, error_output
 from .remote import RemoteSubject
 from .spawned import Spawned
@@ -106,6 +106,11 @@ class Submission:
         Returns
         -------
         CellResult
+
+        Raises
+        ------
+        SandboxError
+            If the sandbox itself failed: not the submission's doing.
         """
         start = time.monotonic()
         try:
@@ -167,7 +172,7 @@ class Submission:
             try:
                 number = spawned.open_task(self.watch(_ADMINISTRATION))
             except Fault as fault:
-                self.close()
+                self._drop(fault)
                 self._restart(fault)
             else:
                 return Task(spawned, number)
@@ -178,8 +183,8 @@ class Submission:
             return None  # it ended with the process that it was forked from
         try:
             return self._spawned.end_task(task.number, self._spawned.watch(_ADMINISTRATION))
-        except Fault:
-            self.close()
+        except Fault as fault:
+            self._drop(fault)
             return None
 
     def _live(self):
@@ -193,7 +198,7 @@ class Submission:
                 try:
                     self._spawned.run_cell(source, watch)
                 except Fault as fault:
-                    self.close()
+                    self._drop(fault)
                     self._restart(fault)
                     break
         return self._spawned
@@ -214,19 +219,25 @@ class Submission:
         if fault.kind == "stopped":
             message = f"This cell was not run: {fault}."
             return CellResult([error_output("NotRun", message)], False, seconds, fault.kind)
-        message = _SAYS[fault.kind].format(
-            fault=fault, limits=self.limits, how=self._how_it_ended(fault)
-        )
-        self.close()
+        how = self._drop(fault)
+        message = _SAYS[fault.kind].format(fault=fault, limits=self.limits, how=how)
         self._skipped += 1
         if self._skipped > self.limits.skipped:
             self._given_up = f"more than {self.limits.skipped} cells ended or blocked Python"
         return CellResult([error_output("CellLeftOut", message)], False, seconds, fault.kind)
 
-    def _how_it_ended(self, fault):
-        if fault.kind != "crash" or self._spawned is None:
-            return ""
-        return self._spawned.how_it_ended()
+    def _drop(self, fault):
+        """End the processes after a fault of P; return how P ended if it did so itself.
+
+        Raises
+        ------
+        SandboxError
+            If it was not P's doing.
+        """
+        try:
+            return self._spawned.how_it_ended() if fault.kind == "crash" else None
+        finally:
+            self.close()
 
 
 _SAYS = {
