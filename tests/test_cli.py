@@ -263,6 +263,14 @@ def test_doctor_says_what_holds(course, monkeypatch, holds, code):
     assert found[0]["protection"] == "network"
 
 
+def test_a_quick_doctor_names_the_level(course, monkeypatch):
+    monkeypatch.setattr(isolation, "require_isolation", lambda level: "landlock")
+    assert run(course, "doctor", "--quick").output == "Isolation level: landlock\n"
+    monkeypatch.setattr(isolation, "require_isolation", refuse)
+    result = run(course, "doctor", "--quick", code=cli.INSUFFICIENT)
+    assert "nothing holds here" in result.output
+
+
 # check
 
 

@@ -88,6 +88,20 @@ def test_harmless_samples_keep_their_ids(samples, tmp_path):
         assert first == second
 
 
+def test_samples_do_not_mix_with_real_submissions(samples, tmp_path):
+    name, found = samples
+    write_samples(found, tmp_path, name)
+    (tmp_path / "s001" / name / "old.ipynb").touch()
+    write_samples(found[:2], tmp_path, name)
+    assert sorted(p.name for p in tmp_path.glob(f"*/{name}/*.ipynb")) == [f"{name}.ipynb"] * 2
+    real = tmp_path / "ada" / name / f"{name}.ipynb"
+    real.parent.mkdir(parents=True)
+    real.touch()
+    with pytest.raises(ValueError, match="must hold no submission of a real student, got ada"):
+        write_samples(found, tmp_path, name)
+    assert real.exists()
+
+
 def differences(entries, records):
     """Return what differs between declared and recorded scores and states."""
     for student, entry in entries.items():

@@ -69,7 +69,8 @@ class Store:
     def save_task(self, digest, key, record):
         """Write the record of one task."""
         whole = record | vars(key) | {"submission": digest, "format": FORMAT}
-        write_atomically(self.of(digest) / key.file, _to_json(whole))
+        # Its name is made to last together with the submission's record.
+        write_atomically(self.of(digest) / key.file, _to_json(whole), sync_folder=False)
 
     def save_submission(self, digest, notebook, record):
         """Write the graded notebook and then, as the last thing, the submission's record."""
@@ -139,7 +140,7 @@ def recorded(course, name, student, task_id):
     return submission, record
 
 
-def write_atomically(path, text):
+def write_atomically(path, text, *, sync_folder=True):
     """Write a file so that it has its old content or the whole new one at any moment.
 
     Parameters
@@ -148,6 +149,8 @@ def write_atomically(path, text):
         Its folder is made if need be.
     text : str
         Content, written in UTF-8.
+    sync_folder : bool, default=True
+        Whether to wait until the new name is on the disk as well as the content.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -159,8 +162,9 @@ def write_atomically(path, text):
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-    # The new name survives a power failure only once its folder is on the disk. Windows
-    # cannot open folders and needs no such step.
+    if not sync_folder:
+        return
+    # Windows cannot open folders and needs no such step.
     with contextlib.suppress(PermissionError):
         folder = os.open(path.parent, os.O_RDONLY)
         try:

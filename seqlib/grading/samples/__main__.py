@@ -21,13 +21,14 @@ def main():
     try:
         course = find_course()
         samples = SampleClass(course, options.name).samples()
+        folder = options.out or course.grading / "submitted"
+        written = write_samples(samples, folder, options.name, harmless=options.harmless)
     except ValueError as error:
         parser.error(str(error))
-    folder = options.out or course.grading / "submitted"
-    written = write_samples(samples, folder, options.name, harmless=options.harmless)
     left = len(samples) - len(written)
+    shown = folder.relative_to(course.root) if folder.is_relative_to(course.root) else folder
     print(
-        f"{len(written)} sample submissions of {options.name} in {folder}"
+        f"{len(written)} sample submissions of {options.name} in {shown}"
         + (f"; {left} that need a sandbox were left out" if left else "")
     )
 

@@ -8,10 +8,14 @@ import copy
 import itertools
 import json
 import re
+import shutil
 from dataclasses import dataclass, field
 
 from seqlib.exercises import get_assignment
 from seqlib.grading.samples import answers, damage
+
+# Beside each sample: what it stands for, and that it is one.
+MARK = ".sample"
 
 
 @dataclass(frozen=True)
@@ -200,14 +204,30 @@ def write_samples(samples, folder, name, *, harmless=False):
     -------
     dict
         ``{student: sample}`` of what was written.
+
+    Raises
+    ------
+    ValueError
+        If there are submissions that are no samples: a real class is not mixed with an
+        invented one.
     """
+    there = [path for path in folder.glob(f"*/{name}") if path.is_dir()]
+    real = sorted(path.parent.name for path in there if not (path / MARK).exists())
+    if real:
+        raise ValueError(
+            f"{folder} must hold no submission of a real student, got {', '.join(real[:5])}; "
+            "write the samples into another course, or name a folder with --out"
+        )
+    for path in there:
+        shutil.rmtree(path)
     written = {}
     for number, sample in enumerate(samples, start=1):
         if harmless and not sample.harmless:
             continue
         student = f"s{number:03}"
         target = folder / student / name
-        target.mkdir(parents=True, exist_ok=True)
+        target.mkdir(parents=True)
+        (target / MARK).write_text(f"{sample.name}\n")
         for file, data in sample.files.items():
             (target / file).write_bytes(data)
         written[student] = sample
