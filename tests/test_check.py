@@ -244,11 +244,11 @@ def loops(x, *, width):
 def sleeps(x, *, width):
     time.sleep(100)
 def stubborn(x, *, width):
-    for i in range(10**9):
+    for swallowed in range(10**9):
         try:
-            time.sleep(0.01)
+            time.sleep(100)
         except BaseException:
-            if i > 5:
+            if swallowed:
                 raise
 print(check(task.id, loops), check(task.id, sleeps), check(task.id, stubborn))
 """

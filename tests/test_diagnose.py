@@ -11,6 +11,7 @@ from seqlib.judge.judge import judge
 from seqlib.judge.kinds import Trusted
 from seqlib.judge.matrix import kill_matrix
 from seqlib.subject.inprocess import InProcess
+from seqlib.subject.subject import Reply
 
 SMOOTH = TASKS["values"]
 
@@ -123,6 +124,76 @@ def test_mistakes_in_different_parts_are_both_named():
     ]
 
 
+def two_parts(x, *, wrong=frozenset()):
+    first, second = (x, 3 * x) if "no_two" in wrong else (2 * x, 3 * x)
+    if "exchanged" in wrong:
+        return second, first
+    return (first,) if "one_part" in wrong else (first, second)
+
+
+TWO_PARTS = make(two_parts, ["no_two", "one_part", "exchanged"])
+
+
+def test_a_missing_part_is_a_difference_too():
+    found = diagnosis_of(lambda x: [2 * x], TWO_PARTS)
+    assert (found.kind, found.names) == ("mistake", ("one_part",))
+    found = diagnosis_of(lambda x: [x], TWO_PARTS)
+    assert (found.kind, found.names) == ("mistake", ("no_two", "one_part"))
+    assert diagnosis_of(lambda x: [5 * x], TWO_PARTS) is None
+
+
+def test_an_answer_with_a_part_too_many_is_not_explained_completely():
+    found = diagnosis_of(lambda x: (x, 3 * x, x), TWO_PARTS)
+    assert (found.kind, found.names) == ("partial", ("no_two",))
+
+
+def parts(x, *, wrong=frozenset()):
+    a, b, c = x + 1, x + 2, x + 3
+    if wrong & {"minus", "minus_all"}:
+        a = -a
+    if wrong & {"half", "minus_all"}:
+        b = b / 2 if "half" in wrong else -b
+    return a, b, c
+
+
+def unknown_third(*names):
+    """Make these mistakes, and an unknown one in the third part."""
+    return lambda x: (*parts(x, wrong=set(names))[:2], 7 * x)
+
+
+def test_mistakes_beside_an_unknown_one_are_named_if_they_do_not_overlap():
+    task = make(parts, ["minus", "half"])
+    found = diagnosis_of(unknown_third("minus", "half"), task)
+    assert (found.kind, found.names) == ("partial", ("minus", "half"))
+
+
+def test_a_mistake_that_explains_less_is_not_named_beside_another():
+    task = make(parts, ["minus", "minus_all"])
+    found = diagnosis_of(unknown_third("minus_all"), task)
+    assert (found.kind, found.names) == ("partial", ("minus_all",))
+
+
+def test_mistakes_that_overlap_beside_an_unknown_one_are_not_named():
+    def variant(x, *, wrong=frozenset()):
+        sign = -1 if wrong & {"sign", "other_sign"} else 1
+        return sign * x, 2 * x, 3 * x
+
+    task = make(variant, ["sign", "other_sign"])
+    assert diagnosis_of(lambda x: (-x, 2 * x, 7 * x), task) is None
+
+
+def test_a_mistake_that_is_hardly_larger_than_the_tolerance_is_not_seen():
+    """An answer half way is right, and equal to the mistake within the same tolerance."""
+
+    def variant(x, *, wrong=frozenset()):
+        near = 1.5e-7 if "near" in wrong else 0.0
+        return x * (1 + near), 2 * x
+
+    task = make(variant, ["near"])
+    student = lambda x: (x * (1 + 0.8e-7), 5 * x)  # noqa: E731
+    assert diagnosis_of(student, task) is None
+
+
 def test_functions_take_no_part_in_pairs():
     def wrong_shape(x):
         return linear(x)[:-1]
@@ -216,12 +287,36 @@ def test_a_right_answer_within_the_tolerance_of_a_mistake_is_not_misnamed():
     assert (found.kind, found.names) == ("mistake", ("reversed",))
 
 
+def test_an_input_without_an_answer_leaves_a_mistake_beside_an_unknown_one():
+    """A loop that does not end on some inputs is no part of the mistake that is named."""
+
+    class Slow(InProcess):
+        def perform(self, request):
+            if len(request["args"][0]) in (5, 7):
+                return Reply(fault="timeout")
+            return super().perform(request)
+
+        def fresh(self):
+            return self
+
+    def draw(rng):
+        sizes = {3: "base", 5: "slow", 7: "slow"}
+        return [Case((rng.standard_normal(n),), {}, "", tag) for n, tag in sizes.items()]
+
+    criteria = (Criterion("values", 1, "values"), Criterion("slow", 1, "slow", tag="slow"))
+    task = make(linear, ["sign"], cases=draw, criteria=criteria)
+    found = judge(task, Slow(lambda x: -linear(x)), 1).diagnosis
+    assert (found.kind, found.names) == ("partial", ("sign",))
+    assert judge(task, Slow(lambda x: 5 * x), 1).diagnosis is None
+
+
 def test_unsteady_answers_are_not_diagnosed():
-    calls = []
+    """The first answers fit a mistake, the repeated ones do not."""
+    seen = {}
 
     def unsteady(x):
-        calls.append(1)
-        return linear(x, wrong={"sign"}) * (1 + len(calls) / 100)
+        seen[x.tobytes()] = seen.get(x.tobytes(), 0) + 1
+        return linear(x, wrong={"sign"}) * seen[x.tobytes()]
 
     assert diagnosis_of(unsteady, LINEAR) is None
 

@@ -278,6 +278,37 @@ def test_nondeterminism_is_reported_as_such():
     )
 
 
+def test_repeated_calls_that_are_left_out_cost_nothing():
+    """One special input ends the process each time; the others are right as they were."""
+
+    class Crashing(InProcess):
+        def perform(self, request):
+            if request["args"][0].dtype == np.float32:
+                return Reply(fault="crash", error="the process ended")
+            return super().perform(request)
+
+        def fresh(self):
+            return self
+
+    for seed in range(10):
+        result = judge(changed(criteria=SMOOTH.criteria[:2]), Crashing(right), seed)
+        assert passed(result) == {"values"}, result.lines()
+
+
+def test_a_repeated_call_without_an_answer_is_no_contradiction():
+    class Tired(InProcess):
+        """Too slow in a fresh copy, on a busy machine say."""
+
+        def fresh(self):
+            return Scripted("timeout")
+
+    result = judge(SMOOTH, Tired(right), 0)
+    assert result.score < 8
+    said = " ".join(c.message for c in result.criteria)
+    assert "no answer within 5 s" in said
+    assert "different answers" not in said
+
+
 def test_calls_in_a_fresh_copy_are_compared_too():
     class Stale(InProcess):
         """The function works only in a state that a fresh copy lacks."""

@@ -60,6 +60,15 @@ def test_degenerate_answers_have_the_right_shape():
         assert answer.shape == case.args[0].shape, name
 
 
+def test_the_constant_answer_is_the_first_right_one():
+    task = TASKS["values"]
+    one, two = task.cases(np.random.default_rng(0))[:2]
+    constant = degenerate_answers(task)["constant"]
+    first = constant(*one.args, **one.kwargs)
+    np.testing.assert_array_equal(first, task.reference(*one.args, **one.kwargs))
+    assert constant(*two.args, **two.kwargs) is first
+
+
 def test_an_unknown_kind_is_an_error():
     task = TASKS["values"]
     wrong = Task(**{**vars(task), "kind": "essay"})
@@ -143,6 +152,12 @@ def test_a_module_with_other_parameters_is_told_which_it_needs():
             super().__init__()
             self.gain = torch.nn.Parameter(torch.ones(channels))
 
+    class Further(torch.nn.Module):
+        def __init__(self, channels, limit=None):
+            super().__init__()
+            for name in ("weight", "bias", "scale"):
+                setattr(self, name, torch.nn.Parameter(torch.ones(channels)))
+
     class Turned(torch.nn.Module):
         def __init__(self, channels, limit=None):
             super().__init__()
@@ -151,6 +166,7 @@ def test_a_module_with_other_parameters_is_told_which_it_needs():
 
     for built, phrase in (
         (Gain, "the module must have the parameters weight, bias, got gain"),
+        (Further, "must have the parameters weight, bias, got weight, bias, scale"),
         (Turned, "parameter weight must have shape (3,), got (3, 1)"),
         (lambda channels, limit=None: 5, "the class must build a torch.nn.Module, got int"),
     ):

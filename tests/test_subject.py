@@ -260,6 +260,15 @@ def test_a_library_function_is_refused_under_all_its_names(code):
     assert shortcut is np.linalg.norm
 
 
+def test_a_library_function_is_refused_in_a_notebooks_own_names():
+    space = {"norm": np.linalg.norm}
+    exec("f = lambda x: norm(x)", space)
+    request = {"do": "call", "args": [np.ones(4)], "refuse": ["numpy.linalg.norm"]}
+    reply = InProcess(space["f"]).perform(request)
+    assert reply.error.startswith("LibraryShortcut: numpy.linalg.norm")
+    assert space["norm"] is np.linalg.norm
+
+
 def test_the_judges_own_functions_may_use_what_is_refused():
     request = {
         "do": "call",

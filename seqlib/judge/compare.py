@@ -146,11 +146,8 @@ class _Comparison:
             eps = max(np.finfo(d).eps for d in (expected.dtype, _float(got.dtype)))
             slack = atol + rtol * size + _ROUNDINGS * eps * largest
             near = np.abs(got.astype(_wide(got)) - expected) <= slack
-        return np.where(
-            finite,
-            near & np.isfinite(got),
-            (got == expected) | (np.isnan(expected) & _nan(got)),
-        )
+        same = (got == expected) | (np.isnan(expected) & _nan(got))
+        return np.where(finite, near, same)
 
     def pair(self, *dtypes):
         widths = [np.finfo(_float(dtype)).bits for dtype in dtypes]

@@ -25,7 +25,7 @@ from seqlib.judge.criteria import messages_of
 from seqlib.judge.kinds import Trusted, observe
 from seqlib.judge.part import MISSING, part_of, parts_of
 from seqlib.judge.result import Diagnosis
-from seqlib.judge.run import SKIPPED, Run, agree
+from seqlib.judge.run import Run, agree
 
 MAX_EITHER = 3
 # A mistake counts as different from the right output only beyond this multiple of the
@@ -105,7 +105,7 @@ def pairs_of(task):
 def _fit(run, function, *, only_complete=False):
     """Compare one wrong solution with the answers; None if it does not fit."""
     task, subject, hits, complete, matched = run.task, Trusted(function), set(), True, []
-    for answer in _wrong_first(run):
+    for answer in run.answers:
         reply, guess = answer.replies[0], observe(task, subject, answer.case)
         for part in parts_of(answer.expected.value):
             differs, equal = _relation(task, answer.expected, guess, reply, part)
@@ -121,16 +121,12 @@ def _fit(run, function, *, only_complete=False):
     return Fit(frozenset(hits), complete, _telling(matched)) if hits or complete else None
 
 
-def _wrong_first(run):
-    """Sort the answers so that most mistakes are ruled out by the first one."""
-    answers = [a for a in run.answers if a.replies[0].fault != SKIPPED]
-    return sorted(answers, key=lambda a: _right(run.task, a))
-
-
 def _relation(task, expected, guess, reply, part):
     """Return whether a guess differs from the reference, and whether it equals the reply."""
-    if not (guess.ok and reply.ok):
-        return not guess.ok, guess.error == reply.error
+    if not guess.ok:  # the same error in the same words is the same behaviour
+        return True, guess.error == reply.error
+    if not reply.ok:
+        return False, False
     right, wrong, got = (part_of(r.value, part) for r in (expected, guess, reply))
     if wrong is MISSING or got is MISSING:
         return wrong is MISSING or not _equal(task, right, wrong), wrong is got
@@ -153,7 +149,7 @@ def _equal(task, one, other):
 
 
 def _right(task, answer):
-    """Whether the first reply is right as a whole: False sorts before True."""
+    """Whether the first reply is right as a whole."""
     reply = answer.replies[0]
     return reply.ok and _equal(task, answer.expected.value, reply.value)
 
