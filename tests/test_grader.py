@@ -91,6 +91,18 @@ def test_what_is_not_done_gets_nothing(course, notebook):
     assert record["state"] == "graded"
 
 
+def test_outputs_that_came_with_the_file_count_for_nothing(course):
+    notebook = tiny_course.released()
+    for key in ("test-double", "test-add"):
+        result = {"output_type": "execute_result", "data": {"text/plain": "40.0"}}
+        cell_of(notebook, key)["outputs"] = [result | {"metadata": {}, "execution_count": 1}]
+    record = grade(course, notebook)
+    assert record["score"] == 0.0
+    assert (
+        cell_of(shown(course, record), "test-add")["outputs"][1]["data"]["text/plain"] == "0.0"
+    )
+
+
 def test_cells_that_fail_do_not_stop_the_notebook(course):
     notebook = solved()
     notebook["cells"].insert(1, extra("1 / 0"))

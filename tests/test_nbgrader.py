@@ -13,6 +13,7 @@ import nbformat
 import pytest
 import tiny_course
 from nbconvert.exporters import HTMLExporter
+from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
@@ -353,6 +354,17 @@ def test_autograde_registers_the_assignment(course):
     submit(course, "s001", solved())
     run(Autograde, course)
     assert grades(course) == RIGHT
+
+
+def test_the_button_of_formgrader_does_the_same(course, monkeypatch):
+    submit(course, "s001", solved(), name="hw (1).ipynb")
+    found = config(course)
+    api = NbGraderAPI(CourseDirectory(config=found), config=found)
+    done = api.autograde("tiny", "s001")
+    assert done["success"], done
+    assert grades(course) == RIGHT
+    (submission,) = api.get_submissions("tiny")
+    assert (submission["score"], submission["needs_manual_grade"]) == (80.0, True)
 
 
 def test_autograde_leaves_the_submission_alone(course):

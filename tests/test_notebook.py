@@ -1,8 +1,11 @@
 """Reading of damaged notebook files, and the choice among the files of a submission."""
 
+import copy
 import io
 import json
+import random
 import zipfile
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -303,3 +306,63 @@ def test_no_mutated_file_ends_in_an_error(data):
         return
     for cell in read.cells:
         assert isinstance(cell["source"], str)
+
+
+def mutate(choice):
+    """Return the file of a notebook that something has happened to."""
+    notebook = solved()
+    for _ in range(choice.randint(0, 3)):
+        cells = notebook["cells"]
+        cell = choice.choice(cells)
+        strange = [None, 7, -1.5, "", "x" * 1000, [], {}, ["a", 1], {"a": {}}, True, "\ud800"]
+        match choice.choice(["field", "metadata", "grading", "cell", "top", "delete", "copy"]):
+            case "field":
+                cell[choice.choice([*cell, "attachments", "extra"])] = choice.choice(strange)
+            case "metadata":
+                cell["metadata"] = {
+                    choice.choice(["tags", "nbgrader", "x"]): choice.choice(strange)
+                }
+            case "grading":
+                data = {
+                    "nbgrader": {choice.choice(["grade_id", "points"]): choice.choice(strange)}
+                }
+                cell["metadata"] = data
+            case "cell":
+                cells[choice.randrange(len(cells))] = choice.choice(strange)
+                notebook["cells"] = [c for c in cells if isinstance(c, dict)] or [extra("x")]
+            case "top":
+                notebook[choice.choice(["metadata", "nbformat", "x"])] = choice.choice(strange)
+            case "delete":
+                cells.remove(cell)
+                cells or cells.append(extra("x"))
+            case "copy":
+                cells.insert(choice.randrange(len(cells) + 1), copy.deepcopy(cell))
+        for field in ("cell_type", "id", "metadata", "source"):
+            if choice.random() < 0.05:
+                choice.choice(notebook["cells"]).pop(field, None)
+        notebook["cells"] = [c | {"metadata": c.get("metadata")} for c in notebook["cells"]]
+    data = bytearray(json.dumps(notebook, indent=1).encode())
+    for _ in range(choice.choice([0, 0, 0, 1, 2, 5])):
+        i = choice.randrange(len(data) + 1)
+        j = min(len(data), i + choice.choice([1, 2, 10, 300, len(data)]))
+        data[i:j] = choice.choice(
+            [b"", b"\x00", b'"', b"\\", b"}", b"[", b"\xff\xfe", bytes(data[i:j]) * 2]
+        )
+    return bytes(data)
+
+
+@pytest.mark.slow
+def test_two_thousand_mutated_notebooks_each_come_to_something(tmp_path):
+    choice, release = random.Random(20260405), released()
+    keys = [cell["id"] for cell in release["cells"][1:]]
+    path, states = tmp_path / "tiny.ipynb", Counter()
+    for _ in range(2000):
+        path.write_bytes(mutate(choice))
+        taken = take_in(tmp_path, "tiny", release)
+        states[bool(taken.unreadable), taken.partial, bool(taken.mends)] += 1
+        graded = [c["id"] for c in taken.notebook["cells"] if "nbgrader" in c["metadata"]]
+        assert graded == keys
+        notebook_as_text = notebook.to_json(taken.notebook)
+        assert notebook_as_text.encode()
+    # All ends are reached: sound, mended, in part, unreadable.
+    assert len(states) >= 4, states

@@ -1,6 +1,7 @@
 """The class report: its numbers, its links, and that nothing in it runs."""
 
 import csv
+import dataclasses
 import html.parser
 import io
 import re
@@ -110,6 +111,17 @@ def test_who_could_not_be_graded_is_there_too(submissions):
 def test_discrimination(shares, rest, expected):
     found = discrimination(shares, rest)
     assert found == (None if expected is None else pytest.approx(expected))
+
+
+def test_a_task_of_no_points_is_reported(submissions):
+    double, add = tiny_course.ASSIGNMENT.tasks
+    criterion = dataclasses.replace(add.criteria[0], points=0.0)
+    tasks = (double, dataclasses.replace(add, criteria=(criterion,)))
+    assignment = dataclasses.replace(tiny_course.ASSIGNMENT, tasks=tasks)
+    for record in submissions.values():
+        record["tasks"]["tiny.add"] |= {"score": 0.0, "points": 0.0}
+    found = class_data(assignment, submissions, {})["tasks"][1]
+    assert (found["points"], found["difficulty"], found["discrimination"]) == (0.0, 1.0, None)
 
 
 @pytest.mark.parametrize(

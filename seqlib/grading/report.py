@@ -119,7 +119,8 @@ def _student(assignment, student, record, failure):
 
 def _task(task, records):
     entries = [(r["tasks"][task.id], r["score"]) for r in records if task.id in r["tasks"]]
-    shares = [entry["score"] / task.points for entry, _ in entries]
+    # A task of no points is solved by everybody who has handed in.
+    shares = [entry["score"] / task.points if task.points else 1.0 for entry, _ in entries]
     rest = [total - entry["score"] for entry, total in entries]
     seconds = [entry["seconds"] for entry, _ in entries]
     failed = Counter(name for entry, _ in entries for name in entry["failed"])
