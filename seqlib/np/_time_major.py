@@ -52,13 +52,19 @@ class Steps:
         return y if self.valid is None else np.where(self.valid, y, 0)
 
     def blocks(self):
-        """Return the ``(start, stop)`` of blocks of steps of about 320 rows each."""
-        size = max(1, 320 // max(1, self.B))
+        """Return the ``(start, stop)`` of blocks of steps of about 256 rows each."""
+        size = max(1, 256 // max(1, self.B))
         return [(s, min(s + size, self.T)) for s in range(0, self.T, size)]
 
     def flat(self, start, stop):
         """Return the rows of a block, ``(steps * B, D + 1 + H)``."""
         return self.rows[start:stop].reshape(-1, self.rows.shape[-1])
+
+    def from_x(self, start, stop, weight, blocks):
+        """Return what ``[x, 1]`` adds to each gate, ``(steps, blocks, B, H)``."""
+        sums = self.flat(start, stop)[:, : self.D + 1] @ weight
+        H = weight.shape[1] // blocks
+        return sums.reshape(stop - start, self.B, blocks, H).swapaxes(1, 2)
 
 
 def restore(frozen, *pairs):
@@ -82,3 +88,12 @@ def stack_weights(weight_ih, weight_hh, bias_ih, bias_hh, rows, dtype):
         if bias is not None:
             stacked[D] += bias[rows]
     return stacked
+
+
+def by_gate(weight, blocks):
+    """Return the columns of each gate as a matrix of its own, ``(blocks, H, H)``.
+
+    One small product per gate is faster than a wide one, and leaves each gate contiguous.
+    """
+    H = len(weight)
+    return np.ascontiguousarray(weight.reshape(H, blocks, -1).swapaxes(0, 1))

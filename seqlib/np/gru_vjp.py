@@ -3,7 +3,7 @@
 import numpy as np
 
 from seqlib._recurrent import check_sequence
-from seqlib.np._time_major import Steps, remember, restore, stack_weights
+from seqlib.np._time_major import Steps, by_gate, remember, restore, stack_weights
 
 __all__ = ["gru_with_vjp"]
 
@@ -25,7 +25,7 @@ def gru_with_vjp(
     Values and gradients are those of the plain pair. Inside, the gradients of the sums are
     stored as n, r, z, m, where m is what the reset gate multiplies: the first three come
     from x, and with ``reset_after`` the last three from h. The weights of r and z are
-    negated, so that ``1 / (1 + exp(a))`` is the logistic function of the true sum.
+    halved, as ``sigmoid(a) = (1 + tanh(a / 2)) / 2``.
 
     Parameters
     ----------
@@ -46,57 +46,54 @@ def gru_with_vjp(
     (B, T, D), H = x.shape, h0.shape[1]
     n_r_z = np.roll(np.arange(3 * H), H)
     weight = stack_weights(weight_ih, weight_hh, bias_ih, bias_hh, n_r_z, dtype)
-    weight[:, H:] *= -1
+    weight[:, H:] *= 0.5
     bias_m = np.zeros(H, dtype)
     if reset_after and bias_hh is not None:
         # The reset gate multiplies this bias too, so it cannot be added beforehand.
         bias_m += bias_hh[2 * H :]
         weight[D, :H] -= bias_m
-    from_h = weight[D + 1 :, H:], np.ascontiguousarray(weight[D + 1 :, :H])
-    saved = np.empty((T, 4, B, H), dtype)  # r, z, n, m
-    h = steps.h
-    a = np.empty((B, 2 * H), dtype)
-    by_gate = a.reshape(B, 2, H).swapaxes(0, 1)
-    product = np.empty((B, H), dtype)
-    with np.errstate(over="ignore"):  # exp may reach infinity, and the gate is then 0
-        for start, stop in steps.blocks():
-            from_x = steps.flat(start, stop)[:, : D + 1] @ weight[: D + 1]
-            from_x = from_x.reshape(stop - start, B, 3 * H)
-            for t in range(start, stop):
-                r, z, n, m = saved[t]
-                x_t, gates = from_x[t - start], saved[t, :2]
-                np.matmul(h[t], from_h[0], out=a)
-                a += x_t[:, H:]
-                np.exp(a, out=a)
-                np.add(by_gate, 1, out=gates)
-                np.reciprocal(gates, out=gates)
-                if reset_after:
-                    np.matmul(h[t], from_h[1], out=m)
-                    m += bias_m
-                    np.multiply(r, m, out=product)
-                else:
-                    np.multiply(r, h[t], out=m)
-                    np.matmul(m, from_h[1], out=product)
-                product += x_t[:, :H]
-                np.tanh(product, out=n)
-                np.subtract(n, h[t], out=product)
-                product *= z
-                np.add(h[t], product, out=h[t + 1])
-                restore(steps.frozen[t], (h[t + 1], h[t]))
+    from_h = by_gate(np.roll(weight[D + 1 :], -H, axis=1), 3)  # r, z, n
+    saved = np.empty((T, 4, B, H), dtype)  # r, z, m, n
+    h, product = steps.h, np.empty((B, H), dtype)
+    for start, stop in steps.blocks():
+        from_x = steps.from_x(start, stop, weight[: D + 1], 3)
+        for t in range(start, stop):
+            r, z, m, n = saved[t]
+            x_n, gates = from_x[t - start, 0], saved[t, :2]
+            if reset_after:
+                np.matmul(h[t], from_h, out=saved[t, :3])
+                m += bias_m
+            else:
+                np.matmul(h[t], from_h[:2], out=gates)
+            gates += from_x[t - start, 1:]
+            np.tanh(gates, out=gates)
+            gates *= 0.5
+            gates += 0.5
+            if reset_after:
+                np.multiply(r, m, out=product)
+            else:
+                np.multiply(r, h[t], out=m)
+                np.matmul(m, from_h[2], out=product)
+            product += x_n
+            np.tanh(product, out=n)
+            np.subtract(n, h[t], out=product)
+            product *= z
+            np.add(h[t], product, out=h[t + 1])
+            restore(steps.frozen[t], (h[t + 1], h[t]))
 
     def vjp(dy):
         dy, dh = steps.in_order(dy[0]), dy[1].astype(dtype)
         dx = np.empty((B, T, D), dtype)
         dweight_ih = np.zeros((3 * H, D + 1), dtype)  # rows n, r, z
         dweight_hh = np.zeros((3 * H, 1 + H), dtype)  # rows r, z, n
-        rows_ih, rows_n = weight_ih[n_r_z], weight_hh[2 * H :]
+        rows_ih, rows_hh = weight_ih[n_r_z], weight_hh.reshape(3, H, H)
         slope = np.empty((2, B, H), dtype)
         for start, stop in reversed(steps.blocks()):
-            da = np.empty((stop - start, B, 4 * H), dtype)
+            da = np.empty((stop - start, B, 4, H), dtype)
             for t in reversed(range(start, stop)):
-                frozen, da_t = steps.frozen[t], da[t - start]
-                da_n, da_r, da_z, da_m = (da_t[:, k * H : (k + 1) * H] for k in range(4))
-                r, z, n, m = saved[t]
+                frozen, da_t = steps.frozen[t], da[t - start].swapaxes(0, 1)
+                da_n, da_r, da_z, da_m = da_t
+                r, z, m, n = saved[t]
                 (dh_old,) = remember(frozen, dh)
                 dh = dh + dy[t]
                 dn = dh * z
@@ -109,18 +106,15 @@ def gru_with_vjp(
                 da_n[:] = dn
                 if reset_after:
                     np.multiply(dn, r, out=da_m)
-                    dn *= m
-                    np.multiply(dn, slope[0], out=da_r)
+                    np.multiply(dn * m, slope[0], out=da_r)
                     restore(frozen, (da_t, 0))
-                    dh += da_t[:, H:] @ weight_hh
+                    dh += (da_t[1:] @ rows_hh).sum(axis=0)
                 else:
-                    d_rh = dn @ rows_n
-                    np.multiply(d_rh, r, out=product)
-                    dh += product
-                    d_rh *= h[t]
-                    np.multiply(d_rh, slope[0], out=da_r)
+                    d_rh = dn @ rows_hh[2]
+                    dh += d_rh * r
+                    np.multiply(d_rh * h[t], slope[0], out=da_r)
                     restore(frozen, (da_t, 0))
-                    dh += da_t[:, H : 3 * H] @ weight_hh[: 2 * H]
+                    dh += (da_t[1:3] @ rows_hh[:2]).sum(axis=0)
                 restore(frozen, (dh, dh_old))
             rows, inputs = da.reshape(-1, 4 * H), steps.flat(start, stop)
             steps.in_order(dx)[start:stop] = (rows[:, : 3 * H] @ rows_ih).reshape(
@@ -131,7 +125,7 @@ def gru_with_vjp(
                 dweight_hh += rows[:, H:].T @ inputs[:, D:]
             else:
                 dweight_hh[: 2 * H] += rows[:, H : 3 * H].T @ inputs[:, D:]
-                r_h = saved[start:stop, 3].reshape(-1, H)
+                r_h = saved[start:stop, 2].reshape(-1, H)
                 dweight_hh[2 * H :, 1:] += rows[:, :H].T @ r_h
         dweight_ih = np.roll(dweight_ih, -H, axis=0)  # back to r, z, n
         dbias_hh = dweight_hh[:, 0] if reset_after else dweight_ih[:, D]

@@ -9,7 +9,6 @@ from seqlib.np._recurrent import (
     logistic,
     mask_padding,
     parameter_gradients,
-    pre_activation,
     zero_padding,
 )
 
@@ -68,8 +67,7 @@ def lstm_cell(x, h, c, weight_ih, weight_hh, bias_ih, bias_hh):
     "Learning to Forget", Neural Computation 12.
     """
     check_cell(x, {"h": h, "c": c}, weight_ih, weight_hh, bias_ih, bias_hh, gates=GATES)
-    a = pre_activation(x, h, weight_ih, weight_hh, bias_ih, bias_hh)
-    i, f, g, o = _gates(a)
+    i, f, g, o = _gates(x, h, weight_ih, weight_hh, bias_ih, bias_hh)
     c = f * c + i * g
     h = o * np.tanh(c)
     return h, c
@@ -100,7 +98,7 @@ def lstm_cell_backward(dy, x, h, c, weight_ih, weight_hh, bias_ih, bias_hh):
     dbias_ih, dbias_hh : ndarray of shape (4H,) or None
         Gradients with respect to the biases; None for a bias that is None.
     """
-    gates = _gates(pre_activation(x, h, weight_ih, weight_hh, bias_ih, bias_hh))
+    gates = _gates(x, h, weight_ih, weight_hh, bias_ih, bias_hh)
     i, f, g, _ = gates
     da, dc = _gates_backward(*dy, gates, c, np.tanh(f * c + i * g))
     dweight_ih, dbias_ih = parameter_gradients(da, x, bias_ih)
@@ -211,7 +209,7 @@ def lstm_backward(
     # Forward once more, keeping what the derivatives need.
     for t in order:
         h_prev[:, t] = h
-        gates = _gates(pre_activation(x[:, t], h, fast_ih, fast_hh, bias_ih, bias_hh))
+        gates = _gates(x[:, t], h, fast_ih, fast_hh, bias_ih, bias_hh)
         i, f, g, o = gates
         c_new = f * c + i * g
         tanh_c = np.tanh(c_new)
@@ -227,11 +225,18 @@ def lstm_backward(
     return da @ weight_ih, dh, dc, dweight_ih, dweight_hh, dbias_ih, dbias_hh
 
 
-def _gates(a):
-    """Return the gates i, f, g, o of the sums ``a``, ``(B, 4H)``."""
-    H = a.shape[-1] // 4
-    i_f = logistic(a[:, : 2 * H])
-    return i_f[:, :H], i_f[:, H:], np.tanh(a[:, 2 * H : 3 * H]), logistic(a[:, 3 * H :])
+def _gates(x, h, weight_ih, weight_hh, bias_ih, bias_hh):
+    """Return the gates i, f, g, o of one step, each ``(B, H)``."""
+    # One small matrix per gate, (4, H, D) and (4, H, H), is faster than a tall one.
+    H = h.shape[1]
+    from_x = weight_ih.reshape(4, H, x.shape[1]).swapaxes(1, 2)
+    from_h = weight_hh.reshape(4, H, H).swapaxes(1, 2)
+    a = x @ from_x + h @ from_h  # (4, B, H)
+    for bias in (bias_ih, bias_hh):
+        if bias is not None:
+            a += bias.reshape(4, 1, H)
+    i, f = logistic(a[:2])
+    return i, f, np.tanh(a[2]), logistic(a[3])
 
 
 def _gates_backward(dh, dc, gates, c, tanh_c):

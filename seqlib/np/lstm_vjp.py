@@ -3,7 +3,7 @@
 import numpy as np
 
 from seqlib._recurrent import check_sequence
-from seqlib.np._time_major import Steps, remember, restore, stack_weights
+from seqlib.np._time_major import Steps, by_gate, remember, restore, stack_weights
 
 __all__ = ["lstm_with_vjp"]
 
@@ -14,8 +14,8 @@ def lstm_with_vjp(
     """Run :func:`lstm` and return its gradient as a function that remembers the forward pass.
 
     Values and gradients are those of the plain pair. Inside, the gates are ordered i, f, o, g
-    so that the three logistic ones are one block, and the weights of that block are negated,
-    so that ``1 / (1 + exp(a))`` is the logistic function of the true sum.
+    so that the three logistic ones are one block, and the weights of that block are halved:
+    with ``sigmoid(a) = (1 + tanh(a / 2)) / 2`` one tanh serves all four gates.
 
     Parameters
     ----------
@@ -38,44 +38,39 @@ def lstm_with_vjp(
     i_f, g_o = np.arange(2 * H), np.arange(2 * H, 4 * H).reshape(2, H)
     order = np.concatenate([i_f, g_o[1], g_o[0]])  # its own inverse
     weight = stack_weights(weight_ih, weight_hh, bias_ih, bias_hh, order, dtype)
-    weight[:, : 3 * H] *= -1
-    from_h, gates = weight[D + 1 :], np.empty((T, 4, B, H), dtype)
-    h, tanh_c = steps.h, np.empty((T, B, H), dtype)
-    c = np.empty((T + 1, B, H), dtype)
+    weight[:, : 3 * H] *= 0.5
+    from_h = by_gate(weight[D + 1 :], 4)
+    gates, tanh_c = np.empty((T, 4, B, H), dtype), np.empty((T, B, H), dtype)
+    h, c = steps.h, np.empty((T + 1, B, H), dtype)
     c[0] = c0
-    a = np.empty((B, 4 * H), dtype)
-    by_gate = a.reshape(B, 4, H).swapaxes(0, 1)
     product = np.empty((B, H), dtype)
-    with np.errstate(over="ignore"):  # exp may reach infinity, and the gate is then 0
-        for start, stop in steps.blocks():
-            from_x = steps.flat(start, stop)[:, : D + 1] @ weight[: D + 1]
-            from_x = from_x.reshape(stop - start, B, 4 * H)
-            for t in range(start, stop):
-                i, f, o, g = gates[t]
-                sigmoids = gates[t, :3]
-                np.matmul(h[t], from_h, out=a)
-                a += from_x[t - start]
-                np.exp(a[:, : 3 * H], out=a[:, : 3 * H])
-                np.add(by_gate[:3], 1, out=sigmoids)
-                np.reciprocal(sigmoids, out=sigmoids)
-                np.tanh(by_gate[3], out=g)
-                np.multiply(f, c[t], out=c[t + 1])
-                c[t + 1] += np.multiply(i, g, out=product)
-                np.tanh(c[t + 1], out=tanh_c[t])
-                np.multiply(o, tanh_c[t], out=h[t + 1])
-                restore(steps.frozen[t], (h[t + 1], h[t]), (c[t + 1], c[t]))
+    for start, stop in steps.blocks():
+        from_x = steps.from_x(start, stop, weight[: D + 1], 4)
+        for t in range(start, stop):
+            gates_t, sigmoids = gates[t], gates[t, :3]
+            i, f, o, g = gates_t
+            np.matmul(h[t], from_h, out=gates_t)
+            gates_t += from_x[t - start]
+            np.tanh(gates_t, out=gates_t)
+            sigmoids *= 0.5
+            sigmoids += 0.5
+            np.multiply(f, c[t], out=c[t + 1])
+            c[t + 1] += np.multiply(i, g, out=product)
+            np.tanh(c[t + 1], out=tanh_c[t])
+            np.multiply(o, tanh_c[t], out=h[t + 1])
+            restore(steps.frozen[t], (h[t + 1], h[t]), (c[t + 1], c[t]))
 
     def vjp(dy):
         dy, dh, dc = steps.in_order(dy[0]), dy[1].astype(dtype), dy[2].astype(dtype)
         dx = np.empty((B, T, D), dtype)
         dweight = np.zeros((4 * H, D + 1 + H), dtype)
-        rows_ih, rows_hh = weight_ih[order], weight_hh[order]
+        rows_ih, rows_hh = weight_ih[order], weight_hh[order].reshape(4, H, H)
         slope, factor = np.empty((2, 4, B, H), dtype)
         for start, stop in reversed(steps.blocks()):
-            da = np.empty((stop - start, B, 4 * H), dtype)
+            da = np.empty((stop - start, B, 4, H), dtype)
             for t in reversed(range(start, stop)):
                 i, f, o, g = gates[t]
-                frozen, da_t = steps.frozen[t], da[t - start]
+                frozen, da_t = steps.frozen[t], da[t - start].swapaxes(0, 1)
                 dh_old, dc_old = remember(frozen, dh, dc)
                 # Derivatives of the gates: s - s^2 for the logistic ones, 1 - g^2 for g.
                 np.multiply(gates[t], gates[t], out=slope)
@@ -87,10 +82,10 @@ def lstm_with_vjp(
                 np.multiply(dc, g, out=factor[0])
                 np.multiply(dc, c[t], out=factor[1])
                 np.multiply(dc, i, out=factor[3])
-                np.multiply(slope, factor, out=da_t.reshape(B, 4, H).swapaxes(0, 1))
+                np.multiply(slope, factor, out=da_t)
                 dc *= f
                 restore(frozen, (da_t, 0))
-                dh = da_t @ rows_hh
+                dh = (da_t @ rows_hh).sum(axis=0)
                 restore(frozen, (dh, dh_old), (dc, dc_old))
             rows = da.reshape(-1, 4 * H)
             steps.in_order(dx)[start:stop] = (rows @ rows_ih).reshape(stop - start, B, D)
