@@ -98,6 +98,7 @@ TASK = Task(
     variant=variant,
     cases=cases,
     kind="backward",
+    options={"parts": ("dQ", "dK", "dV")},
     criteria=(
         Criterion("values", 4, "dQ, dK and dV together"),
         Criterion("dv", 5, "dV", part=2, needs=()),

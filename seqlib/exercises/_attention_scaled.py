@@ -266,7 +266,7 @@ TASK = Task(
     # In float64 right styles agree to 1e-12; but adding -1e9 to a score and taking it away
     # again leaves 7 digits, and that mistake must still be recognised.
     tolerance=Tolerance(rtol64=1e-6, atol64=1e-8, rtol32=2e-3, atol32=5e-4),
-    options={"axes": ("query", "")},
+    options={"axes": ("query", ""), "parts": ("Y", "A")},
     shortcuts=(
         "seqlib.np.attention.attention_weights",
         "seqlib.np.attention.scaled_dot_product_attention",

@@ -136,7 +136,7 @@ TASK = Task(
     ),
     # Measured: scores near 1000 in float32 spread by 2e-4, everything else by less than 1e-6.
     tolerance=Tolerance(rtol32=2e-3, atol32=5e-4),
-    options={"axes": ("query", "")},
+    options={"axes": ("query", ""), "parts": ("Y", "A")},
     shortcuts=(
         "seqlib.np.activation.softmax",
         "seqlib.np.attention.attention_weights",

@@ -16,10 +16,11 @@ dict), so that a mistake in one gradient is found beside an unknown one in anoth
 
 import functools
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from seqlib.exercises.record import Tolerance
 from seqlib.judge.compare import as_array, difference
 from seqlib.judge.criteria import messages_of
 from seqlib.judge.kinds import Trusted, observe
@@ -117,7 +118,9 @@ def _fit(run, function, *, only_complete=False):
             if differs:
                 hits.add((id(answer), part))
                 matched.append(part_of(reply.value, part))
-        complete = complete and (not reply.ok or _equal(task, guess.value, reply.value))
+        complete = complete and (
+            not reply.ok or _equal(task.tolerance, guess.value, reply.value)
+        )
     return Fit(frozenset(hits), complete, _telling(matched)) if hits or complete else None
 
 
@@ -129,29 +132,29 @@ def _relation(task, expected, guess, reply, part):
         return False, False
     right, wrong, got = (part_of(r.value, part) for r in (expected, guess, reply))
     if wrong is MISSING or got is MISSING:
-        return wrong is MISSING or not _equal(task, right, wrong), wrong is got
-    clearly = replace(task, tolerance=_clear(task.tolerance, got))
-    return not _equal(clearly, right, wrong), _equal(task, wrong, got)
-
-
-def _clear(tolerance, got):
-    """Widen a tolerance to a clear distance at the precision of the student's answer."""
+        return wrong is MISSING or not _equal(task.tolerance, right, wrong), wrong is got
     array = as_array(got)
-    rtol, atol = _CLEAR * tolerance.rtol32, _CLEAR * tolerance.atol32
-    wide = replace(tolerance, rtol32=rtol, atol32=atol)
-    if array is not None and array.dtype in (np.float32, np.float16):
-        return replace(wide, rtol64=rtol, atol64=atol)
-    return replace(wide, rtol64=_CLEAR * tolerance.rtol64, atol64=_CLEAR * tolerance.atol64)
+    single = array is not None and array.dtype in (np.float32, np.float16)
+    clear = _clear(task.tolerance, single)
+    return not _equal(clear, right, wrong), _equal(task.tolerance, wrong, got)
 
 
-def _equal(task, one, other):
-    return difference(one, other, task.tolerance) is None
+@functools.cache
+def _clear(tolerance, single):
+    """Widen a tolerance to a clear distance at the precision of the student's answer."""
+    rtol32, atol32 = _CLEAR * tolerance.rtol32, _CLEAR * tolerance.atol32
+    rtol64, atol64 = _CLEAR * tolerance.rtol64, _CLEAR * tolerance.atol64
+    return Tolerance(*((rtol32, atol32) if single else (rtol64, atol64)), rtol32, atol32)
+
+
+def _equal(tolerance, one, other):
+    return difference(one, other, tolerance) is None
 
 
 def _right(task, answer):
     """Whether the first reply is right as a whole."""
     reply = answer.replies[0]
-    return reply.ok and _equal(task, answer.expected.value, reply.value)
+    return reply.ok and _equal(task.tolerance, answer.expected.value, reply.value)
 
 
 def _telling(values):
