@@ -82,7 +82,11 @@ site: book ## the site as it is served
 	  "of it yet."
 
 bench: $(READY) ## speed beside what a user would pick instead
-	@$(BIN)/python -m benchmarks
+	@for file in $$(grep -l '^if __name__' benchmarks/*.py); do \
+	  name=$$(basename $$file .py); \
+	  echo "== $$name"; \
+	  $(BIN)/python -m benchmarks.$$name || exit 1; \
+	done
 
 experiments: $(READY) ## rerun the long computations and write their result files
 	@$(BIN)/python -m seqlib.experiments
