@@ -90,7 +90,8 @@ def test_padding_from_lengths_refuses_what_is_no_length():
         "lengths must be at least 0 everywhere, got -1; they count real tokens, from 0 to S = 4"
     )
     assert error_text("padding_from_lengths", lengths / 2, 4) == (
-        "lengths must have an integer dtype, got float64; they count real tokens, from 0 to S = 4"
+        "lengths must have an integer dtype, got float64; "
+        "they count real tokens, from 0 to S = 4"
     )
     assert error_text("padding_from_lengths", lengths[None], 5) == (
         "lengths must have shape (B,), got (1, 2)"

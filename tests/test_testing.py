@@ -86,6 +86,12 @@ def wrong_in_one_entry(dy, x):
     return dx
 
 
+def nan_in_one_entry(dy, x):
+    dx = 2 * dy * x
+    dx[3] = np.nan
+    return dx
+
+
 def modifies_its_input(dy, x):
     dx = 2 * dy * x
     x += 1
@@ -105,6 +111,7 @@ def modifies_the_cotangent(dy, x):
         (wrong_in_one_entry, r"furthest off is entry \(2,\)"),
         (lambda dy, x: np.zeros_like(x), r"gradient of argument 0 \(x\) is wrong"),
         (lambda dy, x: np.full_like(x, np.nan), "it gives nan"),
+        (nan_in_one_entry, r"furthest off is entry \(3,\): nan against"),
         (lambda dy, x: (2 * dy * x).sum(), r"must have shape \(5,\), got \(\)"),
         (lambda dy, x: 2 * dy * x[:, None], r"must have shape \(5,\), got \(5, 5\)"),
         (lambda dy, x: (2 * dy * x, dy), "must return 1 gradients, got 2"),
