@@ -27,8 +27,8 @@ SIZES = {
 LLAMA = {"norm_type": "rms", "feed_forward": "swiglu", "positions": "rotary", "bias": False}
 MODELS = {
     "gpt2": {"feed_forward": "gelu_tanh"},
-    "untied": {"tie_weights": False, "bias": False},
-    "llama": LLAMA | {"rotary_base": 20.0},
+    "untied": {"tie_weights": False, "bias": False, "eps": 0.05},
+    "llama": LLAMA | {"rotary_base": 20.0, "eps": 0.1},
     "original": {"norm": "post", "positions": "sinusoidal", "feed_forward": "relu"},
     "no positions": {"positions": "none", "norm": "post", "norm_type": "rms", "eps": 0.1},
     "untied llama": LLAMA | {"tie_weights": False, "norm": "post"},

@@ -79,6 +79,8 @@ def test_top_p_keeps_the_token_that_crosses(backend):
     assert_allclose(distribution(backend, logits, top_p=0.5), [1, 0, 0, 0], atol=1e-9)
     kept = [0.7058823529411765, 0.29411764705882354]
     assert_allclose(distribution(backend, logits, top_p=0.7), [*kept, 0, 0], atol=1e-9)
+    # Two of four equal tokens reach 0.5 exactly: a third is not needed.
+    assert_array_equal(distribution(backend, np.zeros(4), top_p=0.5), [0.5, 0.5, 0, 0])
     unsorted = np.log([0.05, 0.6, 0.1, 0.25])
     expected = [0, kept[0], 0, kept[1]]
     assert_allclose(distribution(backend, unsorted, top_p=0.7), expected, atol=1e-9)

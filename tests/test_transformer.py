@@ -307,8 +307,6 @@ def test_layer_backward(options, rng):
         more["activation"] = options["feed_forward"]
     if options.get("cross"):
         more["context_mask"] = snp.padding_mask(np.arange(S) >= np.array([[S], [3]]))
-    if options.get("rotary_base"):
-        more["rotary_offset"] = np.array([3, -1])
     check_backward(
         snp.transformer_layer,
         snp.transformer_layer_backward,
@@ -392,16 +390,17 @@ def test_a_row_that_may_attend_to_nothing(rotary_base, rng):
 
 
 def test_rotary_layer_depends_on_distances_only(rng):
+    """Three blocked tokens before the others shift all positions and change nothing."""
     params = np_params(random_layer(rotary_base=100.0))
     x = rng.standard_normal((2, T, D))
     options = {"n_head": N, "rotary_base": 100.0, "mask": snp.causal_mask(T)}
     y = snp.transformer_layer(x, params, **options)
-    shifted = snp.transformer_layer(x, params, rotary_offset=np.array([17, -4]), **options)
-    assert_allclose(shifted, y, atol=1e-12)
-    assert (
-        np.abs(snp.transformer_layer(x, params, n_head=N, mask=options["mask"]) - y).max()
-        > 0.01
-    )
+    longer = np.concatenate([rng.standard_normal((2, 3, D)), x], axis=1)
+    blocked = snp.padding_mask(np.arange(T + 3) < np.array([[3], [3]]))
+    options["mask"] = snp.causal_mask(T + 3) + blocked
+    assert_allclose(snp.transformer_layer(longer, params, **options)[:, 3:], y, atol=1e-12)
+    plain = snp.transformer_layer(x, params, n_head=N, mask=snp.causal_mask(T))
+    assert np.abs(plain - y).max() > 0.01
 
 
 @pytest.mark.parametrize("options", LAYERS)

@@ -59,16 +59,16 @@ def norm(x, params, name, eps):
     return y, vjp
 
 
-def attend(packed, sizes, mask, rotation):
+def attend(packed, sizes, mask, rotary_base):
     """Attend with the packed queries, keys and values of all heads.
 
-    ``sizes`` is (B, T, N, K); ``rotation`` holds the options of ``rotary``, or is None.
+    ``sizes`` is (B, T, N, K); with ``rotary_base``, queries and keys are rotated.
     Heads are views of the packed rows, so that no product needs a copy of its operands.
     """
     B, T, N, K = sizes
     q, k, v = _heads(packed, sizes)
-    if rotation is not None:
-        q, k = rotary(q, **rotation), rotary(k, **rotation)
+    if rotary_base is not None:
+        q, k = rotary(q, base=rotary_base), rotary(k, base=rotary_base)
     p = q @ k.swapaxes(-1, -2)  # (B, N, T, T)
     p *= 1 / math.sqrt(K)
     p += mask
@@ -93,9 +93,9 @@ def attend(packed, sizes, mask, rotation):
         dscores *= 1 / math.sqrt(K)
         np.matmul(dscores, k, out=dq)
         np.matmul(dscores.swapaxes(-1, -2), q, out=dk)
-        if rotation is not None:
-            dq[:] = rotary_backward(dq, q, **rotation)
-            dk[:] = rotary_backward(dk, k, **rotation)
+        if rotary_base is not None:
+            dq[:] = rotary_backward(dq, q, base=rotary_base)
+            dk[:] = rotary_backward(dk, k, base=rotary_base)
         return dpacked
 
     return y, vjp

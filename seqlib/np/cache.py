@@ -89,9 +89,8 @@ class CachedDecoder:
         if config.positions in ("learned", "sinusoidal"):
             x += self.table[position]
         turn = None
-        if config.positions == "rotary":
-            turn = self.table[:, position]
-            turn = turn if self.left is None else turn[:, :, None]  # (2, B, 1, T, K / 2)
+        if config.positions == "rotary":  # where it starts does not matter to the scores
+            turn = self.table[:, start : self.length]
         x, mask = x.reshape(B * T, config.dim), self._mask(T)
         for w, (keys, values) in zip(self.layers, self.keys_and_values, strict=True):
             if config.norm == "pre":

@@ -130,17 +130,13 @@ def decoder_lm_backward(dy, ids, params, config, *, is_padding=None):
     return {name: grads[name] for name in params}
 
 
-def left_padding(is_padding):
-    """Count the padded positions before the first real token of each row."""
-    return is_padding.argmin(axis=1)
-
-
 def position_ids(ids, is_padding):
     """Return the positions of the tokens, counted from the first real token of each row."""
     t = np.arange(ids.shape[1])
     if is_padding is None:
         return np.broadcast_to(t, ids.shape)
-    return np.maximum(t - left_padding(is_padding)[:, None], 0)
+    first = is_padding.argmin(axis=1)  # the first real token of each row
+    return np.maximum(t - first[:, None], 0)
 
 
 def _embed(ids, params, config, is_padding):
@@ -165,10 +161,9 @@ def _embed_backward(dx, ids, params, config, is_padding):
 
 
 def _layer_options(ids, config, is_padding):
-    mask, offset = causal_mask(ids.shape[1]), 0
+    mask = causal_mask(ids.shape[1])
     if is_padding is not None:
         mask = mask + padding_mask(is_padding)  # (B, 1, T, T)
-        offset = -left_padding(is_padding)  # the first real token has position 0
     return {
         "n_head": config.n_head,
         "norm": config.norm,
@@ -176,7 +171,6 @@ def _layer_options(ids, config, is_padding):
         "activation": config.feed_forward,
         "eps": config.eps,
         "rotary_base": config.rotary_base if config.positions == "rotary" else None,
-        "rotary_offset": offset,
     }
 
 

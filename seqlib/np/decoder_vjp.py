@@ -4,7 +4,7 @@ import math
 
 from seqlib._config import check_decoder_input, check_params, check_precision
 from seqlib.np import _vjp_parts as parts
-from seqlib.np.decoder import left_padding, position_ids
+from seqlib.np.decoder import position_ids
 from seqlib.np.masks import causal_mask, padding_mask
 from seqlib.np.positions import sinusoidal_positions
 from seqlib.np.tokens import embedding_backward
@@ -173,12 +173,11 @@ def _embed(ids, params, config, is_padding):
 
 def _attention_options(ids, config, is_padding, dtype):
     (B, T), N = ids.shape, config.n_head
-    mask, offset = causal_mask(T), 0
+    mask = causal_mask(T)
     if is_padding is not None:
-        mask, offset = mask + padding_mask(is_padding), -left_padding(is_padding)
-    rotation = {"base": config.rotary_base, "offset": offset}
+        mask = mask + padding_mask(is_padding)  # (B, 1, T, T)
     return {
         "sizes": (B, T, N, config.dim // N),
         "mask": mask.astype(dtype),
-        "rotation": rotation if config.positions == "rotary" else None,
+        "rotary_base": config.rotary_base if config.positions == "rotary" else None,
     }

@@ -27,7 +27,6 @@ def transformer_layer(
     activation="gelu",
     eps=1e-5,
     rotary_base=None,
-    rotary_offset=0,
 ):
     r"""Apply one Transformer layer: every part f adds its output to its input.
 
@@ -65,9 +64,8 @@ def transformer_layer(
     eps : float, default=1e-5
         The norms' epsilon.
     rotary_base : float, optional
-        If given, queries and keys of the self-attention are rotated with this base.
-    rotary_offset : int or ndarray of int of shape (B,), default=0
-        Position of the first token, for the rotation.
+        If given, queries and keys of the self-attention are rotated with this base, from
+        position 0 on. Where they really start does not matter: scores depend on distances.
 
     Returns
     -------
@@ -87,8 +85,9 @@ def transformer_layer(
     check_choice("norm", norm, ("pre", "post"))
     check_shape("x", x, ("...", "T", "D"))
     _check_params(params, x.shape[-1], context)
-    rotary = None if rotary_base is None else {"base": rotary_base, "offset": rotary_offset}
-    for i, (f, _, options) in _parts(n_head, mask, context, context_mask, activation, rotary):
+    for i, (f, _, options) in _parts(
+        n_head, mask, context, context_mask, activation, rotary_base
+    ):
         if norm == "pre":
             x = f(_norm(x, params, i, eps), params, **options) + x
         else:
@@ -109,7 +108,6 @@ def transformer_layer_backward(
     activation="gelu",
     eps=1e-5,
     rotary_base=None,
-    rotary_offset=0,
 ):
     """Vector-Jacobian product of :func:`transformer_layer`.
 
@@ -119,7 +117,7 @@ def transformer_layer_backward(
         Gradient of the loss with respect to the output.
     x, params, context
         The arguments of the forward call.
-    n_head, norm, mask, context_mask, activation, eps, rotary_base, rotary_offset
+    n_head, norm, mask, context_mask, activation, eps, rotary_base
         The options of the forward call.
 
     Returns
@@ -131,8 +129,7 @@ def transformer_layer_backward(
     dcontext : ndarray of shape (..., S, D)
         Gradient with respect to ``context``; None if there is none.
     """
-    rotary = None if rotary_base is None else {"base": rotary_base, "offset": rotary_offset}
-    parts = _parts(n_head, mask, context, context_mask, activation, rotary)
+    parts = _parts(n_head, mask, context, context_mask, activation, rotary_base)
     inputs = []  # of each part, as the forward pass meets them
     for i, (f, _, options) in parts:
         inputs.append(x)
@@ -158,9 +155,14 @@ def transformer_layer_backward(
     return dy, {name: grads[name] for name in params}, dcontext
 
 
-def _parts(n_head, mask, context, context_mask, activation, rotary):
+def _parts(n_head, mask, context, context_mask, activation, rotary_base):
     """List the parts of a layer: number, (function, its backward pass, its options)."""
-    attention = {"name": "self_attn", "n_head": n_head, "mask": mask, "rotary": rotary}
+    attention = {
+        "name": "self_attn",
+        "n_head": n_head,
+        "mask": mask,
+        "rotary_base": rotary_base,
+    }
     parts = [(_attention, _attention_backward, attention)]
     if context is not None:
         cross = {"name": "multihead_attn", "n_head": n_head, "mask": context_mask}
@@ -169,19 +171,21 @@ def _parts(n_head, mask, context, context_mask, activation, rotary):
     return list(enumerate(parts, start=1))
 
 
-def _attention(x, params, *, name, n_head, mask, context=None, rotary=None):
+def _attention(x, params, *, name, n_head, mask, context=None, rotary_base=None):
     weights = [params.get(f"{name}.{key}") for key in _ATTENTION_KEYS]
-    if rotary is not None:
-        return rotary_self_attention(x, *weights, n_head=n_head, mask=mask, **rotary)
+    if rotary_base is not None:
+        return rotary_self_attention(x, *weights, n_head=n_head, mask=mask, base=rotary_base)
     return multi_head_attention(x, *weights, context, n_head=n_head, mask=mask)
 
 
-def _attention_backward(dy, x, params, *, name, n_head, mask, context=None, rotary=None):
+def _attention_backward(dy, x, params, *, name, n_head, mask, context=None, rotary_base=None):
     weights = [params.get(f"{name}.{key}") for key in _ATTENTION_KEYS]
     options = {"n_head": n_head, "mask": mask}
     dcontext = None
-    if rotary is not None:
-        dx, *grads = rotary_self_attention_backward(dy, x, *weights, **options, **rotary)
+    if rotary_base is not None:
+        dx, *grads = rotary_self_attention_backward(
+            dy, x, *weights, **options, base=rotary_base
+        )
     else:
         dx, *grads, dcontext = multi_head_attention_backward(
             dy, x, *weights, context, **options

@@ -101,8 +101,7 @@ class DecoderLM(nn.Module):
         options = {"causal": True}
         if is_padding is not None:
             mask = causal_mask(ids.shape[1]).to(ids.device) + padding_mask(is_padding)
-            # The first real token of each row has position 0.
-            options = {"mask": mask, "rotary_offset": -left_padding(is_padding)}
+            options = {"mask": mask}
         x = self.dropout(self._embed(ids, is_padding))  # (B, T, D)
         for layer in self.layers:
             x = layer(x, **options)
@@ -127,14 +126,10 @@ class DecoderLM(nn.Module):
         return x
 
 
-def left_padding(is_padding):
-    """Count the padded positions before the first real token of each row."""
-    return is_padding.int().argmin(dim=1)
-
-
 def position_ids(ids, is_padding):
     """Return the positions of the tokens, counted from the first real token of each row."""
     t = torch.arange(ids.shape[1], device=ids.device)
     if is_padding is None:
         return t.expand(ids.shape)
-    return torch.clamp(t - left_padding(is_padding)[:, None], min=0)
+    first = is_padding.int().argmin(dim=1)  # the first real token of each row
+    return torch.clamp(t - first[:, None], min=0)

@@ -91,15 +91,12 @@ class TransformerLayer(nn.Module):
         self.norm3 = make_norm(dim, eps=eps) if cross else None
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
-        self, x, context=None, *, mask=None, causal=False, context_mask=None, rotary_offset=0
-    ):
+    def forward(self, x, context=None, *, mask=None, causal=False, context_mask=None):
         """Map ``x`` of shape ``(..., T, D)`` to the same shape.
 
         ``context`` has shape ``(..., S, D)``; the masks broadcast to ``(..., N, T, T)`` and
         ``(..., N, T, S)``. ``causal=True`` is the faster form of ``mask=causal_mask(T)`` and
-        excludes another mask. ``rotary_offset`` is the position of the first token, or one
-        position per entry of the first axis.
+        excludes another mask.
         """
         if causal and mask is not None:
             raise ValueError(
@@ -113,7 +110,7 @@ class TransformerLayer(nn.Module):
                 f"context must {expected} for a layer with cross={self.norm3 is not None}, got "
                 f"{'None' if context is None else 'a tensor'}"
             )
-        x = self._add(x, self.norm1, self._self_attention, mask, causal, rotary_offset)
+        x = self._add(x, self.norm1, self._self_attention, mask, causal)
         if context is None:
             return self._add(x, self.norm2, self._mlp)
         x = self._add(x, self.norm2, self._cross_attention, context, context_mask)
@@ -125,13 +122,13 @@ class TransformerLayer(nn.Module):
             return self.dropout(f(norm(x), *args)) + x
         return norm(self.dropout(f(x, *args)) + x)
 
-    def _self_attention(self, x, mask, causal, rotary_offset):
+    def _self_attention(self, x, mask, causal):
         attention = self.self_attn
         packed = F.linear(x, attention.in_proj_weight, attention.in_proj_bias)  # (..., T, 3D)
         q, k, v = _heads(packed, 3, attention.n_head)
         if self.rotary_base is not None:
-            q = rotary(q, offset=rotary_offset, base=self.rotary_base)
-            k = rotary(k, offset=rotary_offset, base=self.rotary_base)
+            q = rotary(q, base=self.rotary_base)
+            k = rotary(k, base=self.rotary_base)
         return attention.out_proj(_attend(q, k, v, mask, causal))
 
     def _cross_attention(self, x, context, mask):
