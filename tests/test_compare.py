@@ -69,6 +69,7 @@ def test_numbers_in_any_form_are_equal(got):
         ({"w": Y}, [Y], "the answer is a list of 1, not a dict"),
         ({"w": Y}, {}, "the answer lacks the key 'w'"),
         ({"w": Y}, {"w": Y, "b": Y}, "the answer has the key 'b', which does not belong there"),
+        ({}, {"k" * 10**6: 1}, f"the answer has the key '{'k' * 36}..., which does not belong"),
         ({(1, 2): 3}, {}, "the answer lacks 1 of 1 keys"),
         ({"w": Y}, {"w": 2 * Y}, "of part 'w' of the answer is 1, which is wrong"),
         ("abc", b"abc", "the answer is a bytes object, not a text"),

@@ -9,6 +9,7 @@ import numpy as np
 
 # Rounding of the largest entry of an array may show up in its smallest one.
 _ROUNDINGS = 10
+_MAX_KEY = 40  # characters of a key that a phrase shows
 _HALF = (4e-3, 1e-3)  # relative and absolute tolerance where the reference itself is float16
 
 
@@ -75,7 +76,9 @@ class _Comparison:
         unexpected = [key for key in got if key not in expected]
         missing = [key for key in expected if key not in got]
         if unexpected:
-            return f"{what} has the key {unexpected[0]!r}, which does not belong there"
+            key = repr(unexpected[0])
+            key = key if len(key) <= _MAX_KEY else f"{key[: _MAX_KEY - 3]}..."
+            return f"{what} has the key {key}, which does not belong there"
         if missing and all(isinstance(key, str) for key in missing):
             return f"{what} lacks the key {missing[0]!r}"
         if missing:

@@ -123,17 +123,16 @@ def _null_fd2():
     """Send file descriptor 2 to the null device, where there is one."""
     try:
         saved = os.dup(2)
-        null = os.open(os.devnull, os.O_WRONLY)
+        with open(os.devnull, "wb") as null:
+            os.dup2(null.fileno(), 2)
     except (OSError, AttributeError):
         yield
         return
     try:
-        os.dup2(null, 2)
         yield
     finally:
         os.dup2(saved, 2)
         os.close(saved)
-        os.close(null)
 
 
 def _restore(system, stdin, stdout, stderr):
