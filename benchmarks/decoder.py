@@ -5,7 +5,6 @@ round, in turn, and the median over rounds counts, so that a busy machine distur
 alike. Before anything is timed, the cases are held to compute the same.
 """
 
-import statistics
 import time
 
 import numpy as np
@@ -15,6 +14,7 @@ from torch import nn
 
 import seqlib.np as snp
 import seqlib.pt as spt
+from benchmarks.timing import interleave, ratio
 
 B, T, V = 12, 64, 65
 CONFIG = spt.DecoderConfig(V, T, dim=128, n_layer=4, n_head=4, bias=False)
@@ -129,7 +129,7 @@ def torch_step(model, ids, targets, *, fused=None):
         loss = F.cross_entropy(model(ids).flatten(0, 1), targets)
         optimizer.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(params, 1.0)
+        nn.utils.clip_grad_norm_(params, 1.0, foreach=fused)
         optimizer.step()
         return loss.item()
 
@@ -188,23 +188,6 @@ def late_to_early(reader, backend, rounds=9):
             row[t] = time.process_time() - before
     typical = np.median(cost, axis=0)
     return np.median(typical[245:255]) / np.median(typical[5:15])
-
-
-def interleave(cases, rounds, *, warm=2):
-    """Run every case once per round; return the CPU times of each."""
-    times = {name: [] for name in cases}
-    for i in range(warm + rounds):
-        for name, run in cases.items():
-            before = time.process_time()
-            run()
-            if i >= warm:
-                times[name].append(time.process_time() - before)
-    return times
-
-
-def ratio(times, name, reference):
-    """Return the median over rounds of one case's time over another's."""
-    return statistics.median(a / b for a, b in zip(times[name], times[reference], strict=True))
 
 
 if __name__ == "__main__":
