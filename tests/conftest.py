@@ -13,3 +13,32 @@ settings.load_profile("course")
 def rng():
     """Return a generator with a fixed seed."""
     return np.random.default_rng(20260405)
+
+
+@pytest.fixture(scope="module")
+def student_build(tmp_path_factory):
+    """Return a student build that grants one function."""
+    from seqlib.grading.student_build import write_student_build
+
+    return write_student_build(["seqlib.np.softmax"], tmp_path_factory.mktemp("build"))
+
+
+@pytest.fixture(scope="module", params=["best", "landlock"])
+def sandbox(request):
+    """Return a sandbox at the best level of the machine, and at the one without namespaces."""
+    from sandbox_tools import LIMITS, open_sandbox
+
+    with open_sandbox(request.param, limits=LIMITS, plots=False) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def submission(sandbox, student_build):
+    """Return a submission, and assert at the end that nothing of it lives on."""
+    from sandbox_tools import assert_gone
+
+    with sandbox.open(student_build) as submission:
+        yield submission
+        running = submission.process_numbers()
+    if running:
+        assert_gone(running)

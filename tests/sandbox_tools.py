@@ -1,5 +1,7 @@
 """What the tests of the sandbox share."""
 
+import textwrap
+
 import pytest
 
 from seqlib.grading.errors import SandboxUnavailable
@@ -32,6 +34,11 @@ def open_sandbox(level, **options):
         sandbox.close()
         pytest.skip(f"this machine does not offer the level {level}: {reason}")
     return sandbox
+
+
+def run(submission, source):
+    """Run an indented cell."""
+    return submission.run_cell(textwrap.dedent(source))
 
 
 def call(subject, *args, **kwargs):

@@ -13,24 +13,12 @@ import pytest
 from sandbox_tools import LIMITS, call, open_sandbox
 
 import seqlib
-from seqlib.grading import attempts, landlock, seccomp, syscalls, visible
+from seqlib.grading import attempts, landlock, visible
 from seqlib.grading.levels import LAYERS
 from seqlib.grading.outside import Outside
-from seqlib.grading.student_build import write_student_build
 
 pytestmark = pytest.mark.sandbox
 PACKAGE = Path(seqlib.__file__).resolve().parent
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory):
-    return write_student_build(["seqlib.np.softmax"], tmp_path_factory.mktemp("build"))
-
-
-@pytest.fixture(scope="module", params=["best", "landlock"])
-def sandbox(request):
-    with open_sandbox(request.param, limits=LIMITS, plots=False) as sandbox:
-        yield sandbox
 
 
 # The search for the reference.
@@ -99,7 +87,7 @@ def coded(text):
     return base64.b64encode(text.encode()).decode()
 
 
-def test_a_search_finds_no_reference(sandbox, build):
+def test_a_search_finds_no_reference(sandbox, student_build):
     from seqlib.np import attention
 
     marker = attention.scaled_dot_product_attention.__doc__.strip().splitlines()[0]
@@ -107,7 +95,7 @@ def test_a_search_finds_no_reference(sandbox, build):
     granted = seqlib.np.softmax.__doc__.strip().splitlines()[0]
     names = [n for n, v in vars(attention).items() if inspect.isfunction(v)]
     names = sorted(n for n in names if getattr(attention, n).__module__ == attention.__name__)
-    with sandbox.open(build) as submission:
+    with sandbox.open(student_build) as submission:
         submission.run_cell("import seqlib, seqlib.np, os\nimport numpy as np")
         submission.run_cell(
             f"REFERENCES = {names!r}\n"
@@ -223,7 +211,7 @@ STOPPED_BY = {
 
 
 @pytest.mark.parametrize("layer", ["none", *LAYERS])
-def test_each_layer_stops_what_it_is_for(sandbox, build, tmp_path, layer, monkeypatch):
+def test_each_layer_stops_what_it_is_for(sandbox, student_build, tmp_path, layer, monkeypatch):
     if sandbox.level == "landlock" and layer == "namespaces":
         layer = "landlock"  # where there are no namespaces
     monkeypatch.setattr(sandbox, "layers", frozenset() if layer == "none" else {layer})
@@ -231,7 +219,7 @@ def test_each_layer_stops_what_it_is_for(sandbox, build, tmp_path, layer, monkey
     for name in STOPPED_BY:
         folder = tmp_path / name
         folder.mkdir()
-        with Outside(folder) as outside, sandbox.open(build) as submission:
+        with Outside(folder) as outside, sandbox.open(student_build) as submission:
             facts = outside.facts | {
                 "processes": LIMITS.processes,
                 "files": LIMITS.files,
@@ -245,115 +233,6 @@ def test_each_layer_stops_what_it_is_for(sandbox, build, tmp_path, layer, monkey
     if os.geteuid() == 0 and layer == "limits":
         achieved.pop("many_threads")  # the kernel exempts root from the limit
     assert achieved == {name: layer not in STOPPED_BY[name] for name in achieved}
-
-
-# Filters of system calls, run by a small interpreter of BPF.
-
-ALLOW, DENY, KILL = 0x7FFF0000, 0x00050001, 0x80000000
-AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-
-
-def evaluate(program, number, arguments=(), machine="x86_64"):
-    """Return what a filter answers to a system call."""
-    import struct
-
-    data = struct.pack("<IIQ", number, AUDIT[machine], 0)
-    data += b"".join(struct.pack("<Q", a) for a in (*arguments, 0, 0, 0, 0, 0, 0)[:6])
-    steps = list(struct.iter_unpack("<HBBI", program))
-    at, accumulator = 0, 0
-    while True:
-        code, if_true, if_false, constant = steps[at]
-        at += 1
-        if code == 0x20:
-            (accumulator,) = struct.unpack_from("<I", data, constant)
-        elif code == 0x54:
-            accumulator &= constant
-        elif code == 0x06:
-            return constant
-        else:
-            holds = {
-                0x15: accumulator == constant,
-                0x35: accumulator >= constant,
-                0x45: bool(accumulator & constant),
-            }[code]
-            at += if_true if holds else if_false
-
-
-@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_the_filter_allows_a_list_and_nothing_else(machine):
-    numbers = syscalls.NUMBERS[machine]
-    program = seccomp.allow_list(machine=machine)
-    for name in ("read", "mmap", "openat", "futex", "kill", "exit_group", "fchmod"):
-        assert evaluate(program, numbers[name], machine=machine) == ALLOW, name
-    for name in ("mount", "unshare", "pivot_root", "landlock_restrict_self", "capset"):
-        assert evaluate(program, numbers[name], machine=machine) == DENY, name
-    allowed = sum(evaluate(program, n, machine=machine) == ALLOW for n in range(600))
-    assert 100 < allowed < len(numbers)
-    other = "aarch64" if machine == "x86_64" else "x86_64"
-    assert evaluate(program, 0, machine=other) == KILL
-
-
-FORBIDDEN = {  # x86-64
-    **{"socket": 41, "connect": 42, "bind": 49, "sendmsg": 46, "execve": 59, "execveat": 322},
-    **{"ptrace": 101, "process_vm_readv": 310, "pidfd_open": 434, "pidfd_getfd": 438},
-    **{"setns": 308, "chroot": 161, "bpf": 321, "keyctl": 250, "perf_event_open": 298},
-    **{"userfaultfd": 323, "io_uring_setup": 425, "memfd_create": 319, "shmget": 29},
-    **{"mq_open": 240, "setuid": 105, "setresuid": 117, "chown": 92, "setxattr": 188},
-    **{
-        "seccomp": 317,
-        "personality": 135,
-        "kexec_load": 246,
-        "init_module": 175,
-        "reboot": 169,
-    },
-    **{"open_by_handle_at": 304, "mknod": 133, "rt_sigqueueinfo": 129, "setpriority": 141},
-    "x32 read": 0x40000000,
-}
-
-
-@pytest.mark.parametrize("name", FORBIDDEN)
-def test_dangerous_calls_are_not_on_the_list(name):
-    assert evaluate(seccomp.allow_list(machine="x86_64"), FORBIDDEN[name]) == DENY
-
-
-def test_arguments_decide():
-    program, numbers = seccomp.allow_list(machine="x86_64"), syscalls.NUMBERS["x86_64"]
-
-    def answer(name, *arguments):
-        return evaluate(program, numbers[name], arguments)
-
-    assert answer("clone", 0x3D0F00) == ALLOW  # a thread
-    assert answer("clone", 17) == ALLOW  # a fork
-    for flag in (0x10000000, 0x00020000, 0x20000000, 0x40000000, 0x8000):
-        assert answer("clone", flag | 17) == DENY
-    assert answer("clone3") == 0x00050000 | 38
-    assert answer("socketpair", 1, 1 | 0x80000) == ALLOW
-    assert answer("socketpair", 2, 1) == DENY
-    assert answer("socketpair", 1, 2) == DENY
-    assert answer("ioctl", 0, 0x5401) == ALLOW
-    assert answer("ioctl", 0, 0x5412) != ALLOW  # typing into a terminal
-    assert answer("fcntl", 0, 4) == ALLOW
-    assert answer("fcntl", 0, 8) == DENY  # signals to another process
-    assert answer("prctl", 15) == ALLOW
-    assert answer("prctl", 1) == DENY
-    assert answer("prlimit64", 0) == ALLOW
-    assert answer("prlimit64", 1234) == DENY
-
-
-def test_filters_without_signals_and_metadata():
-    numbers = syscalls.NUMBERS["x86_64"]
-    program = seccomp.allow_list(machine="x86_64", signals=False, metadata=False)
-    for name in ("kill", "tkill", "tgkill", "chmod", "utimensat", "truncate"):
-        assert evaluate(program, numbers[name]) == DENY
-    assert evaluate(program, numbers["read"]) == ALLOW
-
-
-def test_a_task_may_start_threads_only():
-    program, numbers = seccomp.no_fork(machine="x86_64"), syscalls.NUMBERS["x86_64"]
-    assert evaluate(program, numbers["clone"], (0x3D0F00,)) == ALLOW
-    for name in ("clone", "fork", "vfork"):
-        assert evaluate(program, numbers[name], (17,)) == 0x00050000 | 11
-    assert evaluate(program, numbers["read"]) == ALLOW
 
 
 # Machines that offer less.
@@ -376,7 +255,7 @@ def without_namespaces(source):
     ).format(tests=str(Path(__file__).parent)) + textwrap.dedent(source)
 
 
-def test_without_namespaces_the_next_level_is_chosen(build):
+def test_without_namespaces_the_next_level_is_chosen(student_build):
     with open_sandbox("landlock", plots=False):
         pass
     done = subprocess.run(
@@ -408,13 +287,13 @@ def test_without_namespaces_the_next_level_is_chosen(build):
 
 
 @pytest.mark.parametrize("version", [1, 3, 5])
-def test_older_versions_of_landlock(build, tmp_path, version):
+def test_older_versions_of_landlock(student_build, tmp_path, version):
     """Signals are then denied by the filter, and the judge ends tasks itself."""
     if landlock.abi() < version:
         pytest.skip(f"this kernel has Landlock {landlock.abi()}, older than {version}")
     with (
         open_sandbox("landlock", limits=LIMITS, plots=False, landlock_abi=version) as sandbox,
-        sandbox.open(build) as submission,
+        sandbox.open(student_build) as submission,
     ):
         submission.run_cell("import os\ndef f(n):\n    while n: pass\n    return 5")
         with submission.subject("f") as subject:

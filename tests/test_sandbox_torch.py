@@ -1,16 +1,14 @@
 """The sandbox with PyTorch loaded, and with figures."""
 
 import base64
-import textwrap
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from sandbox_tools import LIMITS, call, open_sandbox
+from sandbox_tools import LIMITS, call, open_sandbox, run
 from test_sandbox import equal
 
-from seqlib.grading.student_build import write_student_build
 from seqlib.subject.inprocess import InProcess
 from seqlib.subject.subject import Reply
 from seqlib.subject.values import AsTensor, Seed
@@ -18,26 +16,11 @@ from seqlib.subject.values import AsTensor, Seed
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def build(tmp_path_factory):
-    return write_student_build((), tmp_path_factory.mktemp("build"))
-
-
 @pytest.fixture(scope="module", params=["best", "landlock"])
 def sandbox(request):
     limits = replace(LIMITS.for_torch(), output=200_000)
     with open_sandbox(request.param, torch=True, limits=limits) as sandbox:
         yield sandbox
-
-
-@pytest.fixture
-def submission(sandbox, build):
-    with sandbox.open(build) as submission:
-        yield submission
-
-
-def run(submission, source):
-    return submission.run_cell(textwrap.dedent(source))
 
 
 SOURCE = """import numpy as np
@@ -179,9 +162,9 @@ def test_a_training_cell_and_its_model_as_a_subject(submission):
     assert reply.value.shape == (2, 3, 8)
 
 
-def test_unseeded_numbers_are_the_same_for_every_submission(sandbox, build):
+def test_unseeded_numbers_are_the_same_for_every_submission(sandbox, student_build):
     def draw():
-        with sandbox.open(build) as submission:
+        with sandbox.open(student_build) as submission:
             submission.run_cell("import numpy as np, random, torch")
             submission.run_cell("numbers = torch.rand(2).tolist(), np.random.rand(2).tolist()")
             with submission.subject("lambda: random.random()") as subject:

@@ -11,7 +11,7 @@ import time
 from . import codec
 from .errors import Fault
 
-_LOOK = 0.1  # seconds between two looks at what the processes use
+LOOK = 0.1  # seconds between two looks at what the processes use
 _CHUNK = 1 << 18
 
 
@@ -21,11 +21,12 @@ class Watch:
     Parameters
     ----------
     seconds : float
-        CPU seconds, counted from the first look, which is after 0.1 s.
+        CPU seconds, counted from the first look.
     deadline : float
         End on the clock, as ``time.monotonic``.
     look : callable or None
-        ``look() -> Usage``; raises :class:`Fault` where another limit is reached.
+        ``look() -> Usage``, which may be 0.1 s old; raises :class:`Fault` where another
+        limit is reached.
     """
 
     def __init__(self, seconds, deadline, look=None):
@@ -38,13 +39,13 @@ class Watch:
             left = self.deadline - time.monotonic()
             if left <= 0:
                 raise self._timeout()
-            if any(select.select(readable, writable, [], min(left, _LOOK))):
-                return
             if self._look is not None:
                 used = self._look().seconds
                 self._start = used if self._start is None else self._start
                 if used - self._start > self.seconds:
                     raise self._timeout()
+            if any(select.select(readable, writable, [], min(left, LOOK))):
+                return
 
     def _timeout(self):
         return Fault("timeout", f"no answer within {self.seconds:g} s")

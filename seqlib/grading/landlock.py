@@ -78,7 +78,7 @@ class Rules:
         files = (1 << 13) - 1
         for version, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL)):
             files |= right if self.abi >= version else 0
-        writing = _READING & ~_EXECUTE | _WRITE | _TRUNCATE
+        writing = _READING & ~_EXECUTE | _WRITE | _TRUNCATE | _REFER
         writing |= _REMOVE_FILE | _REMOVE_FOLDER | _MAKE_FILE | _MAKE_FOLDER
         ruleset = _create(self.abi, files)
         entries = self._entries + [(_READING, _open(path)) for path in readable]
