@@ -49,7 +49,11 @@ c.ExecutePreprocessor.timeout = 120
 # The course's grader: reads damaged notebooks, runs students' code in a sandbox and judges
 # outside of it. Without it, nbgrader runs the same notebooks as it always does.
 PLUGINS = "seqlib.grading.nbgrader_plugins"
-if sys.platform == "linux" and importlib.util.find_spec("seqlib") is not None:
+try:
+    found = importlib.util.find_spec(PLUGINS) is not None
+except ModuleNotFoundError:
+    found = False
+if found and sys.platform == "linux":
     c.Autograde.pre_convert_hook = f"{PLUGINS}.substitute"
     c.Autograde.exporter_class = f"{PLUGINS}.RepairExporter"
     c.Autograde.sanitize_preprocessors = [

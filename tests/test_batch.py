@@ -18,7 +18,7 @@ from tiny_course import as_bytes, cell_of, solved, submit, tiny_grader
 from seqlib.grading import batch
 from seqlib.grading.batch import changes, grade_class
 from seqlib.grading.course import Course
-from seqlib.grading.gradebook import open_gradebook, register
+from seqlib.grading.gradebook import Writer, open_gradebook, register
 from seqlib.grading.isolation import IsolationError
 from seqlib.grading.records import Store, all_submissions
 
@@ -138,6 +138,27 @@ def test_what_is_not_the_students_fault_is_no_grade(course, how):
     assert store.failure() == outcome.failures["s002"]
     run(course)
     assert store.failure() is None
+
+
+def test_a_grade_that_the_gradebook_refuses_stops_no_other(course, monkeypatch):
+    deserved = fill(course)
+    apply, tried = Writer.apply, []
+
+    def refuse(writer, record, **options):
+        if record["student"] == "s002":
+            tried.append(record)
+            raise RuntimeError("database is locked")
+        return apply(writer, record, **options)
+
+    monkeypatch.setattr(Writer, "apply", refuse)
+    monkeypatch.setattr(batch.time, "sleep", lambda seconds: None)
+    outcome = run(course)
+    assert outcome.failures == {"s002": "gradebook: RuntimeError: database is locked"}
+    assert len(tried) == batch.WRITING_ATTEMPTS
+    assert len(outcome.records) == len(deserved) - 1
+    monkeypatch.undo()
+    tiny_course.register(monkeypatch)
+    assert scores(run(course)) == deserved == in_gradebook(course)
 
 
 def test_an_interrupted_run_goes_on(course):

@@ -17,6 +17,7 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.validator import Validator
 from tiny_course import as_bytes, cell_of, extra, solved, submit, write
 
@@ -59,10 +60,17 @@ def course(template, tmp_path, monkeypatch):
     close_graders()
 
 
-def grade(course, *students, writer=None):
+def grade(course, *students, writer=None, force=False):
     writer = writer or Writer(course, "tiny")
     with Grader(course, "tiny", trust_students=True) as grader:
-        return [writer.apply(grader.grade(student)) for student in students]
+        return [writer.apply(grader.grade(student), force=force) for student in students]
+
+
+class Tenth(LateSubmissionPlugin):
+    """Takes a tenth of the score of a late submission."""
+
+    def late_submission_penalty(self, student_id, score, total_seconds_late):
+        return score / 10
 
 
 def config(course):
@@ -133,6 +141,25 @@ def test_the_time_of_a_submission_and_files_of_the_release_go_along(course):
     assert found == ["table.csv", "timestamp.txt", "tiny.ipynb"]
     with open_gradebook(course) as gradebook:
         assert str(gradebook.find_submission("tiny", "s001").timestamp) == "2026-03-01 12:00:00"
+
+
+def test_a_new_time_is_noted_and_a_new_due_date_when_forced(course):
+    submit(course, "s001", solved())
+    folder = course.submission("s001", "tiny")
+    (folder / "timestamp.txt").write_text("2026-03-01 12:00:00 UTC")
+    assert grade(course, "s001") == [True]
+    (folder / "timestamp.txt").write_text("2026-03-03 12:00:00 UTC")
+    assert grade(course, "s001", "s001") == [True, False]
+    with open_gradebook(course) as gradebook:
+        gradebook.update_or_create_assignment("tiny", duedate="2026-03-02 12:00:00 UTC")
+        assert gradebook.find_submission("tiny", "s001").total_seconds_late == 86400
+    found = config(course)
+    found.AssignLatePenalties.plugin_class = Tenth
+    writer = Writer(course, "tiny", config=found)
+    assert grade(course, "s001", writer=writer) == [False]
+    assert grade(course, "s001", writer=writer, force=True) == [True]
+    with open_gradebook(course) as gradebook:
+        assert gradebook.find_submission("tiny", "s001").late_submission_penalty == 8.0
 
 
 @pytest.mark.parametrize("content", ["", "yesterday", "9" * 5000, "2026-99-99", "\x00"])
@@ -375,14 +402,15 @@ def test_autograde_leaves_the_submission_alone(course):
     assert [(p.name, p.read_bytes()) for p in folder.iterdir()] == before
 
 
-def test_without_isolation_autograde_grades_nothing(course, monkeypatch):
+@pytest.mark.parametrize("name", ["tiny.ipynb", "hw (1).ipynb"])
+def test_without_isolation_autograde_grades_nothing(course, monkeypatch, name):
     from seqlib.grading import isolation, nbgrader_plugins
 
     def refuse():
         raise isolation.IsolationError("nothing holds here")
 
     monkeypatch.setattr(nbgrader_plugins, "require_isolation", refuse)
-    submit(course, "s001", solved())
+    submit(course, "s001", solved(), name=name)
     found = config(course)
     found.JudgeExecute.trust_students = False
     with pytest.raises(NbGraderException):

@@ -10,7 +10,7 @@ from seqlib.grading.course import Course, find_course
 from seqlib.grading.records import Key, Store, all_submissions, write_atomically
 from seqlib.grading.secret import course_secret, seed
 
-KEY = Key("tiny.double", 1, "1", "namespaces")
+KEY = Key("tiny.double", 1, 1, "namespaces")
 DIGEST = "0123456789abcdef" * 4
 
 
@@ -58,10 +58,10 @@ def test_a_task_record_is_found_only_under_its_key(tmp_path):
     assert store.task(DIGEST, KEY)["points"] == 40.0
     assert store.task("f" * 64, KEY) is None
     for other in (
-        Key("tiny.add", 1, "1", "namespaces"),
-        Key("tiny.double", 2, "1", "namespaces"),
-        Key("tiny.double", 1, "2", "namespaces"),
-        Key("tiny.double", 1, "1", "landlock"),
+        Key("tiny.add", 1, 1, "namespaces"),
+        Key("tiny.double", 2, 1, "namespaces"),
+        Key("tiny.double", 1, 2, "namespaces"),
+        Key("tiny.double", 1, 1, "landlock"),
     ):
         assert store.task(DIGEST, other) is None
 

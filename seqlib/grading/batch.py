@@ -2,6 +2,7 @@
 
 import functools
 import os
+import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
@@ -10,6 +11,8 @@ from seqlib.grading.isolation import require_isolation
 from seqlib.grading.pool import Failure, run_jobs
 from seqlib.grading.records import Store
 from seqlib.grading.secret import course_secret
+
+WRITING_ATTEMPTS = 3
 
 
 @dataclass
@@ -99,11 +102,12 @@ def grade_class(
     with closing(running):
         for (student, _), result in running:
             store = Store(course.records, name, student)
+            if not isinstance(result, Failure):
+                result = _applied(writer, result, force)
             if isinstance(result, Failure):
                 outcome.failures[student] = result.message
                 store.save_failure(result.message)
             else:
-                writer.apply(result)
                 store.clear_failure()
                 outcome.records[student] = result
             if on_result is not None:
@@ -111,6 +115,19 @@ def grade_class(
     outcome.records = dict(sorted(outcome.records.items()))
     outcome.failures = dict(sorted(outcome.failures.items()))
     return outcome
+
+
+def _applied(writer, record, force):
+    """Write a record to the gradebook; what keeps it from there stops no other submission."""
+    for attempt in range(1, WRITING_ATTEMPTS + 1):
+        try:
+            writer.apply(record, force=force)
+            return record
+        except Exception as error:
+            if attempt == WRITING_ATTEMPTS:
+                return Failure(f"gradebook: {type(error).__name__}: {error}")
+            # Somebody else may be writing, in formgrader for instance.
+            time.sleep(attempt)
 
 
 def changes(before, after):

@@ -88,26 +88,31 @@ class Writer:
         Whose gradebook.
     name : str
         The assignment. It is registered where the gradebook does not have it.
+    config : traitlets.config.Config, optional
+        nbgrader's configuration; that of the course if None.
     """
 
-    def __init__(self, course, name):
+    def __init__(self, course, name, *, config=None):
         self.course, self.name = course, name
-        self.config = load_config(course)
+        self.config = load_config(course) if config is None else config
         self.directory = CourseDirectory(config=self.config)
         register(course, name)
         self._preprocessors = [
             make(config=self.config) for make in (SaveAutoGrades, AssignLatePenalties)
         ]
         with _quiet(), open_gradebook(self.course) as gradebook:
-            self._scores = _auto_scores(gradebook, name)
+            self._applied = _applied(gradebook, name)
 
-    def apply(self, record):
+    def apply(self, record, *, force=False):
         """Bring the gradebook and the graded notebook in line with a record.
 
         Parameters
         ----------
         record : dict
             Of a submission, as :meth:`seqlib.grading.grader.Grader.grade` returns it.
+        force : bool, default=False
+            Whether to write what seems to be there already: penalties for late submissions
+            follow a new due date only then.
 
         Returns
         -------
@@ -117,12 +122,12 @@ class Writer:
         student, digest = record["student"], record["submission"]
         store = Store(self.course.records, self.name, student)
         notebook = nbformat.from_dict(json.loads(store.notebook(digest)))
-        if self._is_applied(student, notebook):
+        timestamp = self.timestamp(student)
+        if not force and self._is_applied(student, timestamp, notebook):
             return False
         with _quiet():
             with open_gradebook(self.course) as gradebook:
                 gradebook.update_or_create_student(student)
-                timestamp = self.timestamp(student)
                 given = {} if timestamp is None else {"timestamp": timestamp}
                 gradebook.update_or_create_submission(self.name, student, **given)
                 remember_marks(gradebook, store, self.name, student, digest)
@@ -131,7 +136,7 @@ class Writer:
                     notebook, _resources(self.directory, self.name, student)
                 )
         self._write(student, notebook)
-        self._scores[student] = _expected_scores(notebook)
+        self._applied[student] = (timestamp, _expected_scores(notebook))
         return True
 
     def timestamp(self, student):
@@ -148,8 +153,8 @@ class Writer:
     def _file(self, student):
         return self.course.autograded(student, self.name) / f"{self.name}.ipynb"
 
-    def _is_applied(self, student, notebook):
-        if self._scores.get(student) != _expected_scores(notebook):
+    def _is_applied(self, student, timestamp, notebook):
+        if self._applied.get(student) != (timestamp, _expected_scores(notebook)):
             return False
         try:
             written = nbformat.from_dict(json.loads(self._file(student).read_bytes()))
@@ -186,14 +191,17 @@ def _expected_scores(notebook):
     }
 
 
-def _auto_scores(gradebook, name):
-    """Return ``{student: {cell: score}}`` as the gradebook has them."""
+def _applied(gradebook, name):
+    """Return ``{student: (timestamp, {cell: score})}`` as the gradebook has them."""
     return {
-        submission.student.id: {
-            grade.name: grade.auto_score
-            for notebook in submission.notebooks
-            for grade in notebook.grades
-        }
+        submission.student.id: (
+            submission.timestamp,
+            {
+                g.name: g.auto_score
+                for notebook in submission.notebooks
+                for g in notebook.grades
+            },
+        )
         for submission in gradebook.assignment_submissions(name)
     }
 

@@ -86,7 +86,12 @@ class JudgeExecute(NbGraderPreprocessor):
         course = Course(Path.cwd())
         store = Store(course.records, name, student)
         with _lock:
-            record = self._grader(course, name).grade(student)
+            try:
+                record = self._grader(course, name).grade(student)
+            except Exception:
+                if not (course.submission(student, name) / f"{name}.ipynb").exists():
+                    _leave_ungraded(about)
+                raise
             with Gradebook(about["db_url"]) as gradebook:
                 remember_marks(gradebook, store, name, student, record["submission"])
         self.log.info("%s: %s, %g points", student, record["state"], record["score"])
@@ -102,6 +107,18 @@ class JudgeExecute(NbGraderPreprocessor):
                 require_isolation()
             _graders[key] = Grader(course, name, trust_students=self.trust_students)
         return _graders[key]
+
+
+def _leave_ungraded(about):
+    """Take back the 0 that nbgrader gives where the expected file is not there.
+
+    It came under another name, and that it could not be graded is not the student's fault.
+    """
+    with Gradebook(about["db_url"]) as gradebook:
+        names = (about["notebook"], about["assignment"], about["student"])
+        for grade in gradebook.find_submission_notebook(*names).grades:
+            grade.auto_score, grade.needs_manual_grade = None, True
+        gradebook.db.commit()
 
 
 @atexit.register

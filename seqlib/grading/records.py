@@ -25,7 +25,7 @@ class Key:
 
     task: str
     exercise_version: int
-    judge_version: str
+    judge_version: int
     level: str
 
     @property
