@@ -145,7 +145,7 @@ def test_layer_norm_of_half_precision(backend):
 
 
 def test_backward_of_half_precision_sums_in_float32():
-    """1000 rows of 10 sum to 10 000; a running sum in float16 would lose digits from 4096 on."""
+    """1000 rows of 10 sum to 10 000; a sum kept in float16 would lose digits from 4096 on."""
     x = np.tile(np.array([[300.0, -300.0]], np.float16), (1000, 1))
     dy, ones = np.full(x.shape, 10, np.float16), np.ones(2, np.float16)
     for grads in (
