@@ -64,7 +64,10 @@ def test_the_cell_state_carries_a_gradient_that_the_forget_gate_alone_scales(rng
 
 
 def test_worked_number_of_the_docstring():
-    assert_allclose(np.tanh(0.9 * 2 + 0.5 * -1), 0.862, atol=5e-4)
+    """With f = 0.9, c = 2, i = 0.5, g = -1 and o = 1."""
+    h, c = run("lstm_cell", *gated(0, np.log(9), -50, 50))
+    assert_allclose((h, c), ([[np.tanh(1.3)]], [[1.3]]), rtol=1e-12)
+    assert_allclose(h, [[0.862]], atol=5e-4)
 
 
 @pytest.mark.parametrize("gate", range(4), ids=["i", "f", "g", "o"])
