@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from fnmatch import fnmatch
 from importlib.metadata import packages_distributions
 
 import pytest
@@ -33,8 +34,16 @@ def tracked(*patterns):
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         paths = [ROOT / name for name in done.stdout.splitlines()]
     else:
-        paths = [path for pattern in patterns or ("*",) for path in ROOT.rglob(pattern)]
-        paths = [path for path in paths if not is_product(path)]
+        paths = [
+            path
+            for path in ROOT.rglob("*")
+            if not is_product(path)
+            # As in git, a star goes across folders and a bare name is found in each.
+            and any(
+                fnmatch(path.relative_to(ROOT).as_posix(), pattern)
+                for pattern in patterns or "*"
+            )
+        ]
     return [path for path in paths if path.is_file()]
 
 
