@@ -7,7 +7,7 @@ import re
 
 import pytest
 import yaml
-from course_book import cache, claims, data, figures, gaps, ledger, numbering, readme, results
+from course_book import data, figures, gaps, ledger, numbering, readme, results
 from course_book import sections as book_sections
 from course_book.data import GapError, Nothing
 from docutils import nodes
@@ -15,10 +15,6 @@ from docutils.utils import new_document
 
 EQUATIONS = {row.label: row for row in data.equations()}
 PAGES = sorted((data.ROOT / "book").glob("*.md"))
-
-
-def text_of(page):
-    return (data.ROOT / "book" / f"{page}.md").read_text(encoding="utf-8")
 
 
 # ---------------------------------------------------------------- tables
@@ -224,112 +220,6 @@ def test_a_figure_needs_a_text(alt, found):
     assert len(figures.images_without_text(nodes.section("", image))) == found
 
 
-# ---------------------------------------------------------------- claims
-
-
-def cells(page):
-    """Return the code cells of a page."""
-    return re.findall(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", text_of(page), re.M | re.S)
-
-
-CLAIM_CELLS = {}
-for cell in cells("claims"):
-    for name in re.findall(r'assert verdict\("(C\d+)"', cell):
-        CLAIM_CELLS[name] = cell
-
-
-def test_claims_on_attention_are_all_there():
-    names = [claim.name for claim in data.claims()]
-    assert names == [f"C{n}" for n in range(16, 26)]
-    assert list(CLAIM_CELLS) == names
-    for name in names:
-        target = f"(claims-{name.lower()})="
-        assert target in text_of("claims")
-        assert f"`{name} <claims-{name.lower()}>`" in claims.table(data.claims())
-
-
-def test_no_verdict_is_typed_into_the_table():
-    assert not re.search("confirmed|qualified|refuted", claims.table(data.claims()))
-
-
-def run_claims(upto, **replaced):
-    """Run the cells of the page of claims up to one claim, with some names replaced."""
-    scope = {}
-    for cell in cells("claims"):
-        exec(cell, scope)  # the page's own code
-        scope |= replaced
-        if f'"{upto}"' in cell:
-            return
-
-
-@pytest.mark.parametrize("name", CLAIM_CELLS)
-def test_each_claim_fails_under_the_opposite_verdict(name, capsys):
-    """The evidence is turned round: what holds fails and the reverse, or all cases agree."""
-    from seqlib.experiments.claims import verdict
-
-    outcomes = {}
-    for kind in ("as it is", "all hold", "all fail"):
-
-        def turned(claim, evidence, kind=kind):
-            if claim == name and kind != "as it is":
-                evidence = dict.fromkeys(evidence, kind == "all hold")
-            return verdict(claim, evidence)
-
-        try:
-            run_claims(name, verdict=turned)
-            outcomes[kind] = "passes"
-        except AssertionError:
-            outcomes[kind] = "fails"
-    assert outcomes.pop("as it is") == "passes"
-    assert "fails" in outcomes.values()
-    if '"qualified' in CLAIM_CELLS[name]:
-        assert set(outcomes.values()) == {"fails"}
-
-
-class Broken:
-    """The library with one function replaced."""
-
-    def __init__(self, **replaced):
-        self.replaced = replaced
-
-    def __getattr__(self, name):
-        import seqlib.np as snp
-
-        return self.replaced.get(name, getattr(snp, name))
-
-
-def without_max_shift(x, *, axis=-1):
-    import numpy as np
-
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)
-
-
-def without_mask(function):
-    return lambda *args, mask=None: function(*args)
-
-
-def strictly_causal(T, S=None):
-    import numpy as np
-
-    return np.where(np.tri(T, T, -1) > 0, 0.0, -np.inf)
-
-
-def test_a_broken_library_turns_claims(capsys):
-    import seqlib.np as snp
-
-    attention = without_mask(snp.scaled_dot_product_attention)
-    for name, broken in [
-        ("C16", Broken(softmax=without_max_shift)),
-        ("C18", Broken(softmax=lambda x, *, axis=-1: snp.softmax(x, axis=0))),
-        ("C23", Broken(scaled_dot_product_attention=attention)),
-        ("C24", Broken(scaled_dot_product_attention=attention)),
-        ("C25", Broken(causal_mask=strictly_causal)),
-    ]:
-        with pytest.raises(AssertionError):
-            run_claims(name, snp=broken)
-
-
 # ---------------------------------------------------------------- sources and settings
 
 
@@ -358,56 +248,3 @@ def test_headings_start_at_one_and_never_jump(path):
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(later <= sooner + 1 for sooner, later in itertools.pairwise(levels))
-
-
-# ---------------------------------------------------------------- the hash of the cache
-
-
-@pytest.fixture
-def small_root(tmp_path):
-    for name, content in [
-        ("seqlib/np/a.py", "A = 1\n"),
-        ("seqlib/experiments/results/r.json", "{}\n"),
-        ("book/data/topics.toml", "\n"),
-        ("requirements.txt", "numpy==1\n"),
-        ("constraints.txt", "numpy==1\n"),
-        ("pyproject.toml", "\n"),
-        ("book/page.md", "# Page\n"),
-    ]:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "seqlib/np/a.py",
-        "seqlib/experiments/results/r.json",
-        "book/data/topics.toml",
-        "requirements.txt",
-        "constraints.txt",
-    ],
-)
-def test_hash_changes_with_library_data_and_requirements(small_root, name):
-    before = cache.state_hash(small_root)
-    (small_root / name).write_text("changed\n", encoding="utf-8")
-    assert cache.state_hash(small_root) != before
-
-
-def test_hash_sees_new_and_renamed_files(small_root):
-    before = cache.state_hash(small_root)
-    (small_root / "seqlib" / "np" / "a.py").rename(small_root / "seqlib" / "np" / "b.py")
-    renamed = cache.state_hash(small_root)
-    (small_root / "seqlib" / "np" / "c.py").write_text("", encoding="utf-8")
-    assert len({before, renamed, cache.state_hash(small_root)}) == 3
-
-
-def test_hash_ignores_pages_and_compiled_files(small_root):
-    before = cache.state_hash(small_root)
-    (small_root / "book" / "page.md").write_text("# Other\n", encoding="utf-8")
-    compiled = small_root / "seqlib" / "np" / "__pycache__" / "a.pyc"
-    compiled.parent.mkdir()
-    compiled.write_bytes(b"x")
-    assert cache.state_hash(small_root) == before

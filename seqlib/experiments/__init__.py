@@ -10,6 +10,8 @@ Each script is a module with
     the seeds of the repetitions,
 ``TOLERANCE``
     ``rtol`` and ``atol``: how far the quick form may be from the committed numbers,
+``PACKAGES``
+    the packages whose versions the record names; NumPy alone if not given,
 ``run(inputs, seed)``
     the computation: a nested dict of numbers.
 

@@ -17,7 +17,8 @@ def main(names):
     for name in names or SCRIPTS:
         script = importlib.import_module(f"seqlib.experiments.{name}")
         start = time.perf_counter()
-        write(name, script.INPUTS, {s: script.run(script.INPUTS, s) for s in script.SEEDS})
+        by_seed = {seed: script.run(script.INPUTS, seed) for seed in script.SEEDS}
+        write(name, script.INPUTS, by_seed, getattr(script, "PACKAGES", ("numpy",)))
         seconds = time.perf_counter() - start
         total += seconds
         print(f"{name:20} {len(script.SEEDS)} seeds  {seconds:8.1f} s", flush=True)

@@ -6,7 +6,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "results"
-PACKAGES = ("numpy",)
 
 
 def load(name, folder=FOLDER):
@@ -30,7 +29,7 @@ def load(name, folder=FOLDER):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def write(name, inputs, by_seed, folder=FOLDER):
+def write(name, inputs, by_seed, packages=("numpy",), folder=FOLDER):
     """Write the record of one script; ``by_seed`` maps each seed to its results."""
     record = {
         "script": f"seqlib.experiments.{name}",
@@ -38,7 +37,7 @@ def write(name, inputs, by_seed, folder=FOLDER):
         "seeds": list(by_seed),
         "versions": {
             "python": platform.python_version(),
-            **{package: version(package) for package in PACKAGES},
+            **{package: version(package) for package in packages},
         },
         "results": average(list(by_seed.values())),
         "by_seed": list(by_seed.values()),

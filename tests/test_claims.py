@@ -1,0 +1,107 @@
+"""The page of claims: every claim has a cell, and every cell can fail."""
+
+import re
+
+import pytest
+from course_book import claims, data
+
+TEXT = (data.ROOT / "book" / "claims.md").read_text(encoding="utf-8")
+CELLS = re.findall(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", TEXT, re.M | re.S)
+
+
+CLAIM_CELLS = {}
+for cell in CELLS:
+    for name in re.findall(r'assert verdict\("(C\d+)"', cell):
+        CLAIM_CELLS[name] = cell
+
+
+def test_claims_on_attention_are_all_there():
+    names = [claim.name for claim in data.claims()]
+    assert names == [f"C{n}" for n in range(16, 26)]
+    assert list(CLAIM_CELLS) == names
+    for name in names:
+        target = f"(claims-{name.lower()})="
+        assert target in TEXT
+        assert f"`{name} <claims-{name.lower()}>`" in claims.table(data.claims())
+
+
+def test_no_verdict_is_typed_into_the_table():
+    assert not re.search("confirmed|qualified|refuted", claims.table(data.claims()))
+
+
+def run_claims(upto, **replaced):
+    """Run the cells of the page of claims up to one claim, with some names replaced."""
+    scope = {}
+    for cell in CELLS:
+        exec(cell, scope)  # the page's own code
+        scope |= replaced
+        if f'"{upto}"' in cell:
+            return
+
+
+@pytest.mark.parametrize("name", CLAIM_CELLS)
+def test_each_claim_fails_under_the_opposite_verdict(name, capsys):
+    """The evidence is turned round: what holds fails and the reverse, or all cases agree."""
+    from seqlib.experiments.claims import verdict
+
+    outcomes = {}
+    for kind in ("as it is", "all hold", "all fail"):
+
+        def turned(claim, evidence, kind=kind):
+            if claim == name and kind != "as it is":
+                evidence = dict.fromkeys(evidence, kind == "all hold")
+            return verdict(claim, evidence)
+
+        try:
+            run_claims(name, verdict=turned)
+            outcomes[kind] = "passes"
+        except AssertionError:
+            outcomes[kind] = "fails"
+    assert outcomes.pop("as it is") == "passes"
+    assert "fails" in outcomes.values()
+    if '"qualified' in CLAIM_CELLS[name]:
+        assert set(outcomes.values()) == {"fails"}
+
+
+class Broken:
+    """The library with one function replaced."""
+
+    def __init__(self, **replaced):
+        self.replaced = replaced
+
+    def __getattr__(self, name):
+        import seqlib.np as snp
+
+        return self.replaced.get(name, getattr(snp, name))
+
+
+def without_max_shift(x, *, axis=-1):
+    import numpy as np
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)
+
+
+def without_mask(function):
+    return lambda *args, mask=None: function(*args)
+
+
+def strictly_causal(T, S=None):
+    import numpy as np
+
+    return np.where(np.tri(T, T, -1) > 0, 0.0, -np.inf)
+
+
+def test_a_broken_library_turns_claims(capsys):
+    import seqlib.np as snp
+
+    attention = without_mask(snp.scaled_dot_product_attention)
+    for name, broken in [
+        ("C16", Broken(softmax=without_max_shift)),
+        ("C18", Broken(softmax=lambda x, *, axis=-1: snp.softmax(x, axis=0))),
+        ("C23", Broken(scaled_dot_product_attention=attention)),
+        ("C24", Broken(scaled_dot_product_attention=attention)),
+        ("C25", Broken(causal_mask=strictly_causal)),
+    ]:
+        with pytest.raises(AssertionError):
+            run_claims(name, snp=broken)
