@@ -68,7 +68,7 @@ with Sandbox(level=sys.argv[2], plots=False) as sandbox:
         "import os, time\\n"
         "if os.fork() == 0:\\n    os.setsid()\\n    time.sleep(1000)\\n"
     )
-    print(sandbox._folder, flush=True)
+    print(sandbox._server.folder, flush=True)
     submission.run_cell("while True: pass")
 """
 
@@ -114,6 +114,24 @@ def test_a_fork_server_that_died_is_replaced(student_build):
         os.kill(sandbox.info["pid"], signal.SIGKILL)
         with sandbox.open(student_build) as submission:
             assert run(submission, "1").ok
+
+
+def test_a_fork_server_that_does_not_answer_is_replaced(student_build, monkeypatch):
+    with open_sandbox("best", limits=LIMITS, plots=False) as sandbox:
+        first = sandbox.info["pid"]
+        answers = iter([OSError("timed out")])
+        spawn = sandbox._spawn
+
+        def fail_once(build):
+            for error in answers:
+                raise error
+            return spawn(build)
+
+        monkeypatch.setattr(sandbox, "_spawn", fail_once)
+        with sandbox.open(student_build) as submission:
+            assert run(submission, "1").ok
+        assert sandbox.info["pid"] != first
+        assert processes.started(first) is None
 
 
 def test_a_sandbox_that_cannot_start_is_no_verdict(monkeypatch):

@@ -5,6 +5,7 @@ P runs the cells. For each task it forks T, which answers requests in the state 
 have left, so that what a task does to its process is undone with it.
 """
 
+import builtins
 import contextlib
 import os
 import random
@@ -274,8 +275,6 @@ def _evaluate(interpreter, expression):
 
 def _exception(name, message):
     """Make the exception that a function of the judge raised, if it is a built-in one."""
-    import builtins
-
     kind = getattr(builtins, name, None)
     if isinstance(kind, type) and issubclass(kind, Exception):
         with contextlib.suppress(TypeError):

@@ -8,46 +8,20 @@
         subject.perform({"do": "call", "args": [3]}).value  # 6
 """
 
-import json
+import contextlib
 import os
-import shutil
-import socket
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
-import seqlib
-
-from . import codec, processes, syscalls
+from . import syscalls
 from .errors import Fault, SandboxError, SandboxUnavailable
 from .levels import layers_of
 from .limits import Limits
 from .probe import hole
-from .spawned import Spawned, remove_folder
+from .server import ForkServer
+from .spawned import Spawned
 from .submission import Submission
-from .visible import package_folders
 
-_NAME = "_sandbox"  # of the package that holds the copies
-_COPIES = {
-    "grading": (
-        *("child", "codec", "landlock", "limits", "namespaces", "processes", "seccomp"),
-        *("shell", "syscalls", "visible", "zygote"),
-    ),
-    "subject": ("driver", "guard", "modules", "reduction", "shortcuts", "values"),
-}
-_START = f"""
-import json, sys
-code, packages, options = json.loads(sys.argv[1])
-sys.path.extend(packages)
-sys.path.insert(0, code)
-from {_NAME}.grading.zygote import main
-sys.path.remove(code)
-main(options)
-"""
-_THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")
 _LOCKING = 10.0  # CPU seconds for a process to be locked in
-_PATIENCE = 60.0  # seconds for the fork server to start, with torch on a busy machine
 
 
 class Sandbox:
@@ -84,17 +58,19 @@ class Sandbox:
         _check_machine(self.layers)
         self.limits = limits or (Limits().for_torch() if torch else Limits())
         self._options = {"torch": torch, "plots": plots, "landlock": landlock_abi}
-        self._server = None
         self._count = 0
-        self._folder = Path(tempfile.mkdtemp(prefix="sandbox-"))
+        self._server = ForkServer(self._options)
         try:
-            self._prepare_folder()
-            self._start()
             if level is None:
                 self._choose_level()
         except BaseException:
             self.close()
             raise
+
+    @property
+    def info(self):
+        """What the fork server said of itself: ``pid``, ``threads``, ``landlock``."""
+        return self._server.info
 
     def open(self, build):
         """Start a submission.
@@ -117,8 +93,7 @@ class Sandbox:
 
     def close(self):
         """End the fork server with all submissions, and remove its folder."""
-        self._stop()
-        remove_folder(self._folder)
+        self._server.close()
 
     def __enter__(self):
         return self
@@ -138,34 +113,32 @@ class Sandbox:
         SandboxError
             If the fork server fails twice.
         """
-        for attempt in (1, 2):
-            if self._server is None or self._server.poll() is not None:
-                self._stop()
-                self._start()
+        if not self._server.alive:
+            self._replace_server()
+        try:
+            spawned = self._spawn(build)
+        except OSError:
+            self._replace_server()
             try:
-                return self._locked_in(self._spawn(build))
+                spawned = self._spawn(build)
             except OSError as error:
-                self._stop()
-                if attempt == 2:
-                    raise SandboxError(f"the fork server failed: {error}") from error
-        raise AssertionError("unreachable")
+                raise SandboxError(f"the fork server failed: {error}") from error
+        return self._locked_in(spawned)
 
     def _locked_in(self, spawned):
         """Wait until a submission's process is locked in and return it."""
         try:
             spawned.start(_LOCKING)
         except Fault as fault:
-            reason = spawned.how_it_ended() if fault.kind == "crash" else fault
-            spawned.close()
+            with contextlib.closing(spawned):
+                reason = spawned.how_it_ended() if fault.kind == "crash" else fault
             raise SandboxError(f"a process could not be locked in: {reason}") from None
         return spawned
 
     def _spawn(self, build):
         self._count += 1
-        home = self._folder / f"home-{self._count}"
+        home = self._server.folder / f"home-{self._count}"
         home.mkdir(mode=0o700)
-        ours, theirs = socket.socketpair()
-        status, status_end = os.pipe()
         order = {
             "layers": sorted(self.layers),
             "limits": self.limits.as_dict(),
@@ -174,18 +147,11 @@ class Sandbox:
             "user": self._user(),
             "filter": self._filter(),
         }
-        try:
-            socket.send_fds(self._control, [codec.frame(order)], [theirs.fileno(), status_end])
-            answer, (descriptor,), _, _ = socket.recv_fds(self._control, 1 << 16, 1)
-        except (OSError, ValueError) as error:
-            ours.close()
-            os.close(status)
-            raise OSError(f"no answer to an order ({error})") from None
-        finally:
-            theirs.close()
-            os.close(status_end)
-        pid = codec.decode(answer[codec.HEADER.size :])["pid"]
-        return Spawned(pid, descriptor, ours, status, home, self.shared, self.limits)
+        return Spawned(*self._server.order(order), home, self._server.shared, self.limits)
+
+    def _replace_server(self):
+        self._server.close()
+        self._server = ForkServer(self._options)
 
     def _user(self):
         """Return a user that nobody is, for submissions when the judge is root."""
@@ -208,81 +174,6 @@ class Sandbox:
                 return
             reasons.append(f"{self.level}: {reason}")
         raise SandboxUnavailable("no isolation level works here: " + "; ".join(reasons))
-
-    def _prepare_folder(self):
-        """Make the folder of the copies and the empty one over which trees are mounted."""
-        self._folder.chmod(0o755)
-        (self._folder / "root").mkdir()
-        (self._folder / "start").mkdir(mode=0o700)
-        source = Path(seqlib.__file__).resolve().parent
-        for part, names in _COPIES.items():
-            target = self._folder / "code" / _NAME / part
-            target.mkdir(parents=True)
-            (target / "__init__.py").touch()
-            for name in names:
-                shutil.copy(source / part / f"{name}.py", target)
-        (self._folder / "code" / _NAME / "__init__.py").touch()
-
-    def _start(self):
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        packages = package_folders(sys.path)
-        options = self._options | {
-            "control": theirs.fileno(),
-            "package": str(Path(seqlib.__file__).resolve().parent),
-            "packages": packages,
-            "folder": str(self._folder),
-        }
-        log = self._folder / "log"
-        with theirs, log.open("wb") as errors:
-            self._server = subprocess.Popen(
-                [
-                    *(sys.executable, "-P", "-s", "-S", "-B", "-c", _START),
-                    json.dumps([str(self._folder / "code"), packages, options]),
-                ],
-                env=self._environment(),
-                cwd=self._folder / "start",
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-        self._control = ours
-        ours.settimeout(_PATIENCE)
-        try:
-            hello = ours.recv(1 << 16)
-        except OSError:
-            hello = b""
-        if not hello:
-            message = log.read_text(errors="replace").strip().rpartition("\n")[2]
-            raise SandboxError(f"the fork server did not start: {message or 'no answer'}")
-        self.info = codec.decode(hello[codec.HEADER.size :])
-        self.shared = processes.anonymous_memory(self.info["pid"])
-
-    def _environment(self):
-        """Return all that the fork server gets of the environment: nothing of ours."""
-        home = str(self._folder / "start")
-        environment = {"HOME": home, "IPYTHONDIR": home, "MPLCONFIGDIR": home}
-        environment |= {f"{name}_NUM_THREADS": "1" for name in _THREADS}
-        return environment | {
-            "OMP_THREAD_LIMIT": "1",  # else a fork of a process with threads hangs in OpenMP
-            "PYTHONHASHSEED": "0",  # sets in the same order for every submission
-            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-            "LANG": "C.UTF-8",
-            "PATH": "/usr/bin:/bin",
-        }
-
-    def _stop(self):
-        """Close the connection; the fork server then ends all that it has forked."""
-        if self._server is None:
-            return
-        self._control.close()
-        try:
-            self._server.wait(10)
-        except subprocess.TimeoutExpired:
-            self._server.kill()
-            self._server.wait()
-        self._server = None
 
 
 def _check_machine(layers):
