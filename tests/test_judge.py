@@ -8,6 +8,7 @@ import pytest
 from fixtures_exercises import TASKS
 from fixtures_exercises import values as smoothing
 
+from seqlib.exercises import get_task
 from seqlib.exercises.record import Case, Criterion, Misconception, Task
 from seqlib.judge.judge import judge
 from seqlib.judge.kinds import Trusted
@@ -492,3 +493,23 @@ def test_names_of_arguments_come_from_the_signature():
     )
     notes = judge(task, InProcess(shifts), 0).notes
     assert [note.split("argument ")[1].split()[0] for note in notes] == ["b", "c"]
+
+
+def test_single_precision_inside_a_double_answer_costs_nothing():
+    """float32 divided by np.sqrt(d) is float64, with the errors of float32."""
+    task = get_task("attention.scaled_dot_product_attention")
+
+    def attention(Q, K, V, M=None):
+        Q, K, V = (a.astype(np.float32) for a in (Q, K, V))
+        scores = (Q @ K.swapaxes(-1, -2)) / np.sqrt(Q.shape[-1])
+        scores = scores if M is None else scores + M
+        largest = scores.max(axis=-1, keepdims=True)
+        e = np.exp(scores - np.where(np.isneginf(largest), 0, largest))
+        total = e.sum(axis=-1, keepdims=True)
+        a = e / np.where(total == 0, 1, total)
+        return a @ V, a
+
+    assert attention(np.ones((1, 2)), np.ones((3, 2)), np.ones((3, 2)))[0].dtype == np.float64
+    for seed in range(5):
+        result = judge(task, InProcess(attention), seed)
+        assert result.score == task.points, result.lines()

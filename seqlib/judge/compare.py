@@ -14,7 +14,15 @@ _HALF = (4e-3, 1e-3)  # relative and absolute tolerance where the reference itse
 
 
 def difference(
-    expected, got, tolerance, *, dtype=False, axes=(), names=None, what="the answer"
+    expected,
+    got,
+    tolerance,
+    *,
+    dtype=False,
+    single=False,
+    axes=(),
+    names=None,
+    what="the answer",
 ):
     """Return the first difference as a phrase, or None if the answer is right.
 
@@ -29,6 +37,10 @@ def difference(
         The coarser dtype of the two values decides which pair of it holds.
     dtype : bool
         Whether the dtypes must agree.
+    single : bool
+        Whether single precision is enough whatever the dtypes. A right answer computed in
+        float32 and then divided by ``np.sqrt(d)`` is float64 by NumPy's rules, and has the
+        errors of float32 all the same.
     axes : tuple of str
         Names of the last axes of the answer, ``("batch row", "time step")``. Of several wrong
         entries the first in time is named if one axis is called ``"time step"``.
@@ -37,7 +49,7 @@ def difference(
     what : str
         Subject of the phrase.
     """
-    return _Comparison(tolerance, dtype, axes, names).any(expected, got, what)
+    return _Comparison(tolerance, dtype, single, axes, names).any(expected, got, what)
 
 
 def name_of(part, names=None, what="the answer"):
@@ -49,8 +61,9 @@ def name_of(part, names=None, what="the answer"):
 
 
 class _Comparison:
-    def __init__(self, tolerance, dtype, axes, names):
-        self.tolerance, self.dtype, self.axes = tolerance, dtype, axes
+    def __init__(self, tolerance, dtype, single, axes, names):
+        self.tolerance, self.dtype, self.single = tolerance, dtype, single
+        self.axes = axes
         self.names = names
 
     def any(self, expected, got, what):
@@ -141,19 +154,22 @@ class _Comparison:
         """Return the mask of right entries; inf equals inf, and NaN only a NaN asked for."""
         if expected.dtype.kind in "biu":
             return got == expected
-        rtol, atol = self.pair(expected.dtype, got.dtype)
+        dtypes = [_float(d) for d in (expected.dtype, got.dtype)]
+        if self.single:
+            dtypes.append(np.dtype(np.float32))
+        rtol, atol = self.pair(*dtypes)
         with np.errstate(all="ignore"):
             size = np.abs(expected)
             finite = np.isfinite(expected)
             largest = size[finite].max(initial=0.0)
-            eps = max(np.finfo(d).eps for d in (expected.dtype, _float(got.dtype)))
+            eps = max(np.finfo(d).eps for d in dtypes)
             slack = atol + rtol * size + _ROUNDINGS * eps * largest
             near = np.abs(got.astype(_wide(got)) - expected) <= slack
         same = (got == expected) | (np.isnan(expected) & _nan(got))
         return np.where(finite, near, same)
 
     def pair(self, *dtypes):
-        widths = [np.finfo(_float(dtype)).bits for dtype in dtypes]
+        widths = [np.finfo(dtype).bits for dtype in dtypes]
         if min(widths) == 16:
             return _HALF
         if min(widths) == 32:

@@ -89,6 +89,7 @@ def _value_message(task, criterion, expected, got):
         expected,
         got,
         task.tolerance,
+        single=True,
         dtype=criterion.dtype,
         axes=task.options.get("axes", ()),
         names=names,
