@@ -34,17 +34,19 @@ def test_tables_have_no_gap():
     assert gaps.task_gaps(EQUATIONS.values(), assignments) == []
 
 
-def test_equations_without_a_function_test_or_task():
-    """The empty places; each gives its reason on the page of equations."""
-    empty = {
-        (row.label, place)
-        for row in EQUATIONS.values()
-        for place in gaps.PLACES
-        if isinstance(getattr(row, place), Nothing)
-    }
-    assert empty == {
-        (label, "task") for label in ("eq-5", "eq-13", "eq-14", "eq-15", "eq-mask-sum")
-    }
+# The places of the ledger that are empty; each gives its reason on the page of equations.
+EMPTY = {
+    "numpy": set(),
+    "pytorch": set(),
+    "test": set(),
+    "task": {"eq-1", "eq-2", "eq-5", "eq-13", "eq-14", "eq-15", "eq-mask-sum"},
+}
+
+
+@pytest.mark.parametrize("place", gaps.PLACES)
+def test_equations_without_a_function_test_or_task(place):
+    rows = EQUATIONS.values()
+    assert {r.label for r in rows if isinstance(getattr(r, place), Nothing)} == EMPTY[place]
 
 
 @pytest.mark.parametrize(

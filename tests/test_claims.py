@@ -17,7 +17,8 @@ for cell in CELLS:
 
 def test_claims_on_attention_are_all_there():
     names = [claim.name for claim in data.claims()]
-    assert names == [f"C{n}" for n in range(16, 26)]
+    assert {f"C{n}" for n in range(16, 26)} <= set(names)
+    assert sorted(names, key=lambda name: int(name[1:])) == names
     assert list(CLAIM_CELLS) == names
     for name in names:
         target = f"(claims-{name.lower()})="
