@@ -110,7 +110,8 @@ def attention_weights(q, k, *, mask=None):
     Lecture notes, equations (9), (12) and (13).
     """
     check_queries_and_keys(q, k)
-    scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])  # (..., T, S)
+    # The queries are scaled, not the products, which are more: (..., T, K) against (..., T, S).
+    scores = q / math.sqrt(q.shape[-1]) @ k.swapaxes(-1, -2)  # (..., T, S)
     return softmax(_add_mask(scores, mask))
 
 
@@ -132,10 +133,7 @@ def attention_weights_backward(dy, q, k, *, mask=None):
         Gradient with respect to ``k``.
     """
     a = attention_weights(q, k, mask=mask)  # (..., T, S)
-    # The gradient of softmax, from its output; it is 0 where a weight is 0.
-    dscores = a * (dy - (dy * a).sum(axis=-1, keepdims=True))
-    dproducts = dscores / math.sqrt(q.shape[-1])
-    return dproducts @ k, dproducts.swapaxes(-1, -2) @ q
+    return _through_softmax(dy, a, q, k)
 
 
 def scaled_dot_product_attention(q, k, v, *, mask=None):
@@ -197,7 +195,7 @@ def scaled_dot_product_attention_backward(dy, q, k, v, *, mask=None):
     a = attention_weights(q, k, mask=mask)  # (..., T, S)
     dv = a.swapaxes(-1, -2) @ dy
     da = dy @ v.swapaxes(-1, -2)
-    dq, dk = attention_weights_backward(da, q, k, mask=mask)
+    dq, dk = _through_softmax(da, a, q, k)
     return dq, dk, dv
 
 
@@ -287,6 +285,14 @@ def _additive_hidden(q, k, w_q, w_k):
     from_q = (q @ w_q.T)[..., :, None, :]  # (..., T, 1, F)
     from_k = (k @ w_k.T)[..., None, :, :]  # (..., 1, S, F)
     return np.tanh(from_q + from_k)
+
+
+def _through_softmax(da, a, q, k):
+    """Return the gradients of queries and keys from that of the weights ``a``."""
+    # The gradient of softmax, from its output; it is 0 where a weight is 0.
+    dscores = a * (da - (da * a).sum(axis=-1, keepdims=True))  # (..., T, S)
+    root = math.sqrt(q.shape[-1])
+    return dscores @ k / root, dscores.swapaxes(-1, -2) @ q / root
 
 
 def _add_mask(scores, mask):

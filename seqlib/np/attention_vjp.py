@@ -1,8 +1,7 @@
 """Scaled dot-product attention that keeps its weights for the backward pass."""
 
-import math
-
-from seqlib.np.attention import attention_weights, scaled_dot_product_attention
+from seqlib._check import check_values
+from seqlib.np.attention import _through_softmax, attention_weights
 
 __all__ = ["scaled_dot_product_attention_with_vjp"]
 
@@ -36,15 +35,11 @@ def scaled_dot_product_attention_with_vjp(q, k, v, *, mask=None):
     ValueError
         As :func:`scaled_dot_product_attention`.
     """
-    scaled_dot_product_attention(q[..., :0, :], k, v)  # checks v beside q and k
     a = attention_weights(q, k, mask=mask)  # (..., T, S)
+    check_values(k, v)
 
     def vjp(dy):
         dv = a.swapaxes(-1, -2) @ dy
-        dscores = dy @ v.swapaxes(-1, -2)
-        dscores -= (dscores * a).sum(axis=-1, keepdims=True)
-        dscores *= a
-        dscores /= math.sqrt(q.shape[-1])
-        return dscores @ k, dscores.swapaxes(-1, -2) @ q, dv
+        return *_through_softmax(dy @ v.swapaxes(-1, -2), a, q, k), dv
 
     return a @ v, vjp
