@@ -36,7 +36,7 @@ def scaled_dot_product_attention_with_vjp(q, k, v, *, mask=None):
         As :func:`scaled_dot_product_attention`.
     """
     a = attention_weights(q, k, mask=mask)  # (..., T, S)
-    check_values(k, v)
+    check_values(v, k)
 
     def vjp(dy):
         dv = a.swapaxes(-1, -2) @ dy

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from seqlib._check import check_not_empty, check_positive, check_shape
+from seqlib._check import check_positive, check_queries_and_keys, check_values
 
 __all__ = ["streaming_attention", "streaming_attention_backward"]
 
@@ -104,12 +104,8 @@ def streaming_attention_backward(dy, q, k, v, *, causal=False, block=128):
 
 
 def _check(q, k, v, block):
-    check_shape("q", q, ("...", "T", "K"))
-    check_shape(
-        "k", k, (*q.shape[:-2], "S", q.shape[-1]), fix="q and k differ in T and S alone"
-    )
-    check_not_empty("k", k, -2)
-    check_shape("v", v, (*k.shape[:-1], "D"), fix="there is one value per key")
+    check_queries_and_keys(q, k)
+    check_values(v, k)
     check_positive("block", block)
 
 
