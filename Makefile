@@ -54,7 +54,10 @@ course: $(READY) ## book, release, sample class graded in the sandbox, class rep
 # Never mixed with a class of the instructor's own. Where the sandbox is not safe, only the
 # samples that a sandbox is not needed for.
 sample-class: $(READY)
-	@if ls grading/submitted 2>/dev/null | grep -qvE '^s[0-9]+$$'; then \
+	@for dir in grading/submitted/*/; do \
+	  test ! -d "$$dir" || ls "$$dir"*/.sample > /dev/null 2>&1 || own="$$dir"; \
+	done; \
+	if test -n "$$own"; then \
 	  echo "grading/submitted holds a class of your own: the sample class is left out."; \
 	  exit 0; \
 	fi; \

@@ -81,8 +81,13 @@ def test_make_course_without_any_sandbox_says_why(workshop):
     assert "missing: Error: no Linux" in printed
 
 
-def test_make_course_leaves_an_own_class_alone(workshop):
-    (workshop / "grading" / "submitted" / "ada").mkdir(parents=True)
+@pytest.mark.parametrize("student", ["ada", "s123"])
+def test_make_course_leaves_an_own_class_alone(workshop, student):
+    """An own student may be called as a sample is: samples carry a mark."""
+    sample = workshop / "grading" / "submitted" / "s001" / "attention"
+    sample.mkdir(parents=True)
+    (sample / ".sample").write_text("perfect\n")
+    (workshop / "grading" / "submitted" / student / "attention").mkdir(parents=True)
     status, printed, calls = make(workshop, "course")
     assert status == 0
     assert "a class of your own" in printed
