@@ -10,6 +10,7 @@ import numpy as np
 # Rounding of the largest entry of an array may show up in its smallest one.
 _ROUNDINGS = 10
 _MAX_KEY = 40  # characters of a key that a phrase shows
+_NUMBERS = frozenset({bool, int, float})
 _HALF = (4e-3, 1e-3)  # relative and absolute tolerance where the reference itself is float16
 
 
@@ -99,13 +100,14 @@ class _Comparison:
         return self.first((expected[k], got[k], self.name(k, what)) for k in expected)
 
     def parts(self, expected, got, what):
-        if isinstance(got, np.ndarray) and got.ndim > 0:
-            got = list(got)
-        if not isinstance(got, list | tuple):
+        array = isinstance(got, np.ndarray) and got.ndim > 0
+        if not array and not isinstance(got, list | tuple):
             return f"{what} is {_kind(got)}, not {len(expected)} parts"
         if len(got) != len(expected):
             parts = "1 part" if len(got) == 1 else f"{len(got)} parts"
             return f"{what} has {parts}, not {len(expected)}"
+        if array:  # only now: an array of shape (2**31, 0) has as many parts and no bytes
+            got = [np.asarray(part) for part in got]
         whats = [self.name(i, what) for i in range(len(expected))]
         return self.first(zip(expected, got, whats, strict=True))
 
@@ -199,6 +201,9 @@ def as_array(value):
         array = np.asarray(value)
         return array if array.dtype.kind in "biuf" else None
     if isinstance(value, list | tuple):
+        if value and _NUMBERS.issuperset(map(type, value)):  # quick, for long lists
+            array = np.asarray(value)
+            return array if array.dtype.kind in "biuf" else None
         rows = [as_array(part) for part in value]
         if any(row is None or row.shape != rows[0].shape for row in rows):
             return None

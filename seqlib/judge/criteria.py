@@ -48,7 +48,7 @@ def _property_message(run, criterion):
         return message
     except CallFailed as failure:
         return reply_message(run.task, failure.reply)
-    except (TypeError, ValueError, LookupError, AttributeError):
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError):
         # The reference passes, so it is the answer that the property cannot work with.
         return "the answer does not have the form that the task asks for"
 

@@ -138,23 +138,32 @@ def _train(task, subject, request, rng):
                 "seconds": request["seconds"],
             }
         )
+        if reply.ok and _has_complex(reply.value):
+            # The square of i is -1: with complex predictions any squared loss can be reached.
+            reply = Reply(error="the trained object's answer has complex numbers")
         if not reply.ok:
             failed.append(reply)
             raise _PredictionFailed
         return reply.value
 
     try:
-        loss = task.options["evaluate"](predict, rng)
+        loss = float(task.options["evaluate"](predict, rng))
     except _PredictionFailed:
         return failed[0]
-    except (TypeError, ValueError, IndexError) as error:
+    except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
         # What the trained object returned cannot be evaluated: of another shape, say.
         return Reply(error=f"the trained object's answer does not fit: {describe(error)}")
-    return Reply(value=float(loss), modified=trained.modified)
+    return Reply(value=loss, modified=trained.modified)
 
 
 class _PredictionFailed(Exception):
     pass
+
+
+def _has_complex(value):
+    kinds = set()
+    map_leaves(lambda leaf: kinds.add(np.asarray(leaf).dtype.kind), value)
+    return "c" in kinds
 
 
 def _limited(arg, limit):

@@ -1,6 +1,9 @@
 """Put the cases of a task to a subject: in random order, some of them twice."""
 
-from dataclasses import dataclass, field
+import sys
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from seqlib.exercises.record import Case
 from seqlib.judge.compare import difference
@@ -81,11 +84,11 @@ class Run:
                 decoy = Answers(decoys[rng.integers(len(decoys))], Reply())
                 order.insert(rng.integers(len(order) + 1), decoy)
         for answer in order + again[:REPEATED]:
-            answer.replies.append(self.ask(answer.case))
+            answer.replies.append(_of_fair_size(self.ask(answer.case), answer.expected))
         if again and self._stopped is None:
             used, self.subject = self.subject, self.subject.fresh()
             for answer in again[-REPEATED:]:
-                answer.replies.append(self.ask(answer.case))
+                answer.replies.append(_of_fair_size(self.ask(answer.case), answer.expected))
             if self.subject is not used:
                 self.subject.close()
             self.subject = used
@@ -134,6 +137,34 @@ class Caller:
         if not self.last.ok:
             raise CallFailed(self.last)
         return self.last.value
+
+
+def _of_fair_size(reply, expected):
+    """Return a reply, or one that says so if its value is far larger than the right one.
+
+    All answers are kept and compared again and again, which would cost the judge gigabytes
+    and minutes.
+    """
+    (parts, size), fair = _size(reply.value), _size(expected.value, lists=True)
+    if parts <= 10 * fair[0] + 1000 and size <= 10 * fair[1] + 2**20:
+        return reply
+    error = f"the answer is far larger than a right one: {parts} parts of {size} bytes together"
+    return replace(reply, value=None, fault="unsupported", error=error)
+
+
+def _size(value, *, lists=False):
+    """Return the number of parts of a plain value, and their bytes.
+
+    With ``lists``, arrays are counted as the nested lists that may stand for them.
+    """
+    if isinstance(value, dict):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple):
+        sizes = [_size(part, lists=lists) for part in value]
+        return 1 + sum(parts for parts, _ in sizes), sum(size for _, size in sizes)
+    if isinstance(value, np.ndarray):
+        return 2 * value.size + 1 if lists else 1, value.nbytes
+    return 1, sys.getsizeof(value)
 
 
 def agree(task, one, other):

@@ -16,15 +16,17 @@ class Shortcuts:
     ----------
     names : sequence of str
         ``"torch.nn.functional.scaled_dot_product_attention"``, ``"torch.nn.LSTM"``. A class is
-        refused when it is built or run. Other names for the same function are found by
-        identity, in all loaded modules and in the student's own. A library that is not
-        imported has nothing to refuse.
+        refused when it is built or run. A function written in Python refuses by itself, from
+        wherever it is called: a closure, a default argument, a list. Of any other function the
+        names are found by identity, in all loaded modules and in the student's own. A library
+        that is not imported has nothing to refuse. A copy of a function's text is not
+        recognised.
     """
 
     def __init__(self, names):
         self.names = tuple(names)
         self._loaded = ()
-        self._patches = []
+        self._patches, self._codes = [], []
         self._refusals = {}  # id of a refused function: the function and its refusal
         self._lifted = False
 
@@ -41,11 +43,14 @@ class Shortcuts:
             return
         if self.stale:
             self._loaded = self._found()
-            self._patches, self._refusals = _find(self.names, self._refusal)
+            self._patches, self._codes, self._refusals = _find(self.names, self._refusal)
         patches = self._patches + _places(namespace, self._refusals)
         with contextlib.ExitStack() as stack:
             for owner, key, refusal in patches:
                 stack.enter_context(patched(owner, key, refusal))
+            for function, code in self._codes:
+                stack.callback(setattr, function, "__code__", function.__code__)
+                function.__code__ = code
             yield
 
     @contextlib.contextmanager
@@ -72,24 +77,48 @@ class Shortcuts:
 
 
 def _find(names, refusal):
-    """Return the patches ``(owner, key, refusal)``, and the refusals of functions by id."""
-    patches, refusals = [], {}
+    """Return patches ``(owner, key, refusal)``, codes, and refusals of functions by id."""
+    patches, codes, refusals = [], [], {}
     for name in names:
         owner, key = _resolve(name)
         if owner is None:
             continue
         target = getattr(owner, key)
+        parts = [(owner, key)]
         if isinstance(target, type):
-            methods = [m for m in ("__init__", "forward") if hasattr(target, m)]
-            patches += [(target, m, refusal(name, getattr(target, m))) for m in methods]
-        elif isinstance(owner, type):
-            patches.append((owner, key, refusal(name, target)))
-        else:
-            refusals[id(target)] = (target, refusal(name, target))
+            parts = [(target, m) for m in ("__init__", "forward") if hasattr(target, m)]
+        for place, part in parts:
+            function = getattr(place, part)
+            if type(function) is types.FunctionType and part in vars(place):
+                codes.append((function, _calling(refusal(name, _copy(function)), function)))
+            elif isinstance(place, type):
+                patches.append((place, part, refusal(name, function)))
+            else:
+                refusals[id(function)] = (function, refusal(name, function))
     for module in list(sys.modules.values()):
         if refusals and isinstance(module, types.ModuleType):
             patches += _places(vars(module), refusals)
-    return patches, refusals
+    return patches, codes, refusals
+
+
+def _copy(function):
+    """Return a function that does the same and keeps its code."""
+    kept = (function.__code__, function.__globals__, function.__name__)
+    copy = types.FunctionType(*kept, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _calling(refusal, function):
+    """Return code for ``function`` that calls ``refusal`` and uses no name to find it."""
+
+    def stub(*args, **kwargs):
+        call = "refusal"
+        return call(*args, **kwargs)
+
+    code = stub.__code__
+    constants = tuple(refusal if c == "refusal" else c for c in code.co_consts)
+    return code.replace(co_consts=constants, co_freevars=function.__code__.co_freevars)
 
 
 def _places(namespace, refusals):
