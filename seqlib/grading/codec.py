@@ -19,10 +19,11 @@ A frame is ``SEQ1``, the length of the body as u64, and the body.
 """
 
 import struct
+from collections import Counter
 
 import numpy as np
 
-from ..subject import values
+from ..subject import reduction, values
 
 MAGIC = b"SEQ1"
 HEADER = struct.Struct("<4sQ")
@@ -31,7 +32,9 @@ MAX_BYTES = values.MAX_BYTES + 2**20
 MAX_NODES = values.MAX_NODES + 1000
 MAX_DEPTH = values.MAX_DEPTH + 8
 MAX_AXES = 32
+MAX_INT_BYTES = reduction.MAX_INT_BITS // 8 + 1
 MAX_SIZE = 2**31  # product of the non-zero sizes of an array
+MAX_SHARED = 64  # keys of a dict with one hash; (-1, -1, ...) and (-2, -2, ...) share theirs
 
 DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -228,17 +231,23 @@ class _Decoder:
         return count
 
     def integer(self):
-        return int.from_bytes(self.take(*self.unpack("<H")), "little", signed=True)
+        (length,) = self.unpack("<H")
+        if length > MAX_INT_BYTES:
+            raise CodecError(
+                f"an integer must take at most {MAX_INT_BYTES} bytes, got {length}"
+            )
+        return int.from_bytes(self.take(length), "little", signed=True)
 
     def dict(self, depth):
         items = [(self.value(depth), self.value(depth)) for _ in range(self.count())]
         try:
-            hashes = {hash(key) for key, _ in items}
+            hashes = Counter(hash(key) for key, _ in items)
         except TypeError:
             raise CodecError("a key must be hashable") from None
         # Keys chosen to share one hash would make the dict quadratic in time.
-        if 2 * len(hashes) < len(items):
-            raise CodecError(f"keys must differ, got {len(items)} with {len(hashes)} hashes")
+        shared = max(hashes.values(), default=0)
+        if shared > MAX_SHARED:
+            raise CodecError(f"keys must differ, got {shared} with one hash")
         return dict(items)
 
     def array(self):
@@ -274,6 +283,6 @@ class _Decoder:
 def _integer(value):
     """Return the length of an integer in bytes (u16) and its two's complement."""
     length = value.bit_length() // 8 + 1
-    if length > 0xFFFF:
-        raise CodecError(f"an integer must take at most 65535 bytes, got one of {length}")
+    if length > MAX_INT_BYTES:
+        raise CodecError(f"an integer must take at most {MAX_INT_BYTES} bytes, got {length}")
     return struct.pack("<H", length) + value.to_bytes(length, "little", signed=True)

@@ -26,13 +26,18 @@ def clean_outputs(outputs, limit):
     """Return a cell's outputs in nbformat's form, with about ``limit`` characters at most."""
     kept = []
     for output in outputs[:MAX_OUTPUTS] if isinstance(outputs, list) else []:
-        cleaned = _clean(output, limit) if isinstance(output, dict) else None
-        if cleaned is not None:
-            limit -= len(str(cleaned))
-            kept.append(cleaned)
         if limit <= 0:
             break
+        cleaned = _clean(output, limit) if isinstance(output, dict) else None
+        if cleaned is not None:
+            limit -= size(cleaned)
+            kept.append(cleaned)
     return kept
+
+
+def size(output):
+    """Return how many characters an output takes, about."""
+    return len(str(output))
 
 
 def error_output(name, message):
@@ -41,18 +46,21 @@ def error_output(name, message):
 
 
 def _clean(output, limit):
-    kind = output.get("output_type")
-    if kind == "stream" and output.get("name") in ("stdout", "stderr"):
+    kind, name = output.get("output_type"), output.get("name")
+    if type(kind) is not str:  # an array would be compared entry by entry
+        return None
+    if kind == "stream" and type(name) is str and name in ("stdout", "stderr"):
         text = clean_text(output.get("text"), limit)
-        return {"output_type": kind, "name": output["name"], "text": text}
+        return {"output_type": kind, "name": name, "text": text}
     if kind == "error":
         lines = output.get("traceback")
         lines = lines[:200] if isinstance(lines, list) else []
+        text = "\n".join(clean_text(line, 2000) for line in lines)
         return {
             "output_type": kind,
             "ename": clean_text(output.get("ename"), 100),
             "evalue": clean_text(output.get("evalue"), 2000),
-            "traceback": [clean_text(line, 2000) for line in lines],
+            "traceback": clean_text(text, limit).split("\n") if lines else [],
         }
     if kind in ("display_data", "execute_result"):
         cleaned = {"output_type": kind, "data": _data(output.get("data"), limit)}

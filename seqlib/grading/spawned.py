@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import itertools
 import os
+import secrets
 import select
 import shutil
 import signal
@@ -79,7 +81,7 @@ class Spawned:
                 self._connection.send_descriptor(theirs.fileno(), watch)
             answer = self._connection.read(watch, self._limits.answer)
             number = answer.get("pid") if type(answer) is dict else None
-            if type(number) is not int or number in self._tasks:
+            if type(number) is not int or not 0 < number < 2**31 or number in self._tasks:
                 raise Fault("protocol", "the process did not say which process it forked")
         except Fault:
             ours.close()
@@ -162,7 +164,7 @@ class Spawned:
 
 def describe_status(status):
     """Return what a wait status says."""
-    if type(status) is not int:
+    if type(status) is not int or not 0 <= status <= 0xFFFF:
         return "for a reason that is not known"
     if os.WIFSIGNALED(status):
         with contextlib.suppress(ValueError):
@@ -171,24 +173,62 @@ def describe_status(status):
 
 
 def remove_folder(folder):
-    """Remove a folder whatever a submission has done to the modes of what lies in it."""
-    for root, folders, _ in os.walk(folder):
-        for name in folders:
-            path = os.path.join(root, name)
-            if not os.path.islink(path):
+    """Remove a folder whatever a submission has done to the modes of what lies in it.
+
+    Folders in folders are moved up first: the path of one that lies deep is longer than the
+    system takes, and more than a recursive function can follow.
+    """
+    number, token = itertools.count(), secrets.token_hex(8)
+    progress = True
+    while progress:
+        progress = False
+        for inner in _folders(folder):
+            _make_accessible(inner)
+            for deeper in _folders(inner):
+                _make_accessible(deeper)
                 with contextlib.suppress(OSError):
-                    os.chmod(path, 0o700)
+                    os.rename(deeper, os.path.join(folder, f"{token}-{next(number)}"))
+            with contextlib.suppress(OSError):
+                for entry in os.scandir(inner):
+                    os.unlink(entry.path)
+                os.rmdir(inner)
+                progress = True
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def _folders(folder):
+    """Return the paths of the folders in a folder; links are none."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return []
+
+
+def _make_accessible(folder):
+    with contextlib.suppress(OSError):
+        os.chmod(folder, 0o700)
+
+
 def _too_full(folder, limits):
-    """Whether what lies in a folder exceeds the limits; nothing is followed out of it."""
+    """Whether what lies in a folder exceeds the limits; nothing is followed out of it.
+
+    A folder that cannot be read, or whose path is too long, is there to hide something.
+    """
     size = entries = 0
-    for root, folders, files in os.walk(folder):
-        entries += len(folders) + len(files)
-        for name in files:
-            with contextlib.suppress(OSError):
-                size += os.lstat(os.path.join(root, name)).st_blocks * 512
-        if size > limits.folder or entries > limits.folder_entries:
+    waiting = [folder]
+    for path in waiting:  # grows while it is walked
+        try:
+            with os.scandir(path) as found:
+                for entry in found:
+                    entries += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        with contextlib.suppress(FileNotFoundError):
+                            size += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if size > limits.folder or entries > limits.folder_entries:
+                        return True
+        except FileNotFoundError:
+            continue
+        except OSError:
             return True
     return False

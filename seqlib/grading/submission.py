@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .errors import Fault
-from .outputs import clean_outputs, error_output
+from .outputs import clean_outputs, error_output, size
 from .remote import RemoteSubject
 from .spawned import Spawned
 
@@ -77,6 +77,7 @@ class Submission:
         self._deadline = time.monotonic() + self.limits.patience * self.limits.submission
         self._sources = []
         self._skipped = self._restarts = 0
+        self._output = 2 * self.limits.output + _NOTES
         self._given_up = None
         self._spawned = None
         self._start()
@@ -120,7 +121,9 @@ class Submission:
         except Fault as fault:
             return self._leave_out(fault, time.monotonic() - start)
         self._sources.append(source)
-        outputs = clean_outputs(result.get("outputs"), self.limits.output + _NOTES)
+        # The far side keeps to the limit unless it was tampered with.
+        outputs = clean_outputs(result.get("outputs"), self._output)
+        self._output -= sum(map(size, outputs))
         return CellResult(outputs, result.get("ok") is True, time.monotonic() - start)
 
     def subject(self, expression):
