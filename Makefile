@@ -17,7 +17,7 @@ export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help course sample-class test book site bench experiments lint wheel readme
+.PHONY: help course sample-class test book site bench listing experiments lint wheel readme
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
@@ -90,6 +90,9 @@ bench: $(READY) ## speed beside what a user would pick instead
 	  echo "== $$name"; \
 	  $(BIN)/python -m benchmarks.$$name || exit 1; \
 	done
+
+listing: $(READY) ## every function with its equations and what it is tested against
+	@PYTHONPATH=tests $(BIN)/python tests/listing.py
 
 experiments: $(READY) ## rerun the long computations and write their result files
 	@$(BIN)/python -m seqlib.experiments
