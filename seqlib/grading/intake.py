@@ -6,10 +6,10 @@ part: a file ``numpy.py`` beside it has no effect.
 
 import hashlib
 import io
+import itertools
 import os
 import stat
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -20,6 +20,9 @@ MAX_FILES = 200
 MAX_DEPTH = 4
 # Each may have MAX_BYTES, and all are held at once.
 MAX_NOTEBOOKS = 10
+# The list of an archive's files is read as a whole.
+MAX_ENTRIES = 5000
+_ENTRY = b"PK\x01\x02"
 # Names under which notebooks arrive.
 NOTEBOOK = (".ipynb", ".ipynb.txt", ".ipynb.json")
 TEXT = (".json", ".txt", ".html")
@@ -77,7 +80,7 @@ def take_in(folder, name, release):
     """
     expected = f"{name}.ipynb"
     best, problems = None, {}
-    files, others = find_files(Path(folder))
+    files, others = find_files(Path(folder), expected)
     for path, data in files:
         try:
             cells = read_cells(data)
@@ -135,14 +138,21 @@ def _unreadable(expected, problems, release):
     return Intake(repair([], release).notebook, unreadable=reason)
 
 
-def find_files(folder):
+def find_files(folder, expected=""):
     """Return the possible notebooks of a folder with their bytes, and names that shadow.
 
     Links are not followed, hidden folders not entered. ZIP archives and text files are looked
-    at only where there is no notebook.
+    at only where there is no notebook. The file called ``expected`` comes first, so that no
+    number of others displaces it.
+
+    Raises
+    ------
+    PermissionError
+        If a notebook may not be read, or a folder where no notebook was found elsewhere.
     """
-    notebooks, archives, texts, others = [], [], [], []
-    for path in _walk(folder):
+    notebooks, archives, texts, others, locked = [], [], [], [], []
+    first = [folder / expected] if expected and _is_file(folder / expected) else []
+    for path in dict.fromkeys(itertools.chain(first, _walk(folder, locked))):
         name = path.relative_to(folder).as_posix()
         name = name.encode("utf-8", errors="replace").decode()
         lower = name.lower()
@@ -159,16 +169,26 @@ def find_files(folder):
         files += _unzip(_read(path), name)
     for name, path in () if files else texts[:MAX_NOTEBOOKS]:
         files.append((name, _read(path)))
+    if locked and not files:
+        raise locked[0]
     return files[:MAX_NOTEBOOKS], others
 
 
-def _walk(folder):
-    """Regular files, in the order of their names, breadth first."""
+def _walk(folder, locked):
+    """Regular files, in the order of their names, breadth first.
+
+    The errors of folders that may not be read are added to ``locked``.
+    """
     level, found = [folder], 0
     for _ in range(MAX_DEPTH):
         below = []
         for parent in level:
-            for name in sorted(os.listdir(parent)):
+            try:
+                names = sorted(os.listdir(parent))
+            except PermissionError as error:
+                locked.append(error)
+                continue
+            for name in names:
                 path = parent / name
                 mode = path.lstat().st_mode
                 if stat.S_ISDIR(mode) and not name.startswith((".", "__")):
@@ -181,6 +201,10 @@ def _walk(folder):
         level = below
 
 
+def _is_file(path):
+    return os.path.lexists(path) and stat.S_ISREG(path.lstat().st_mode)
+
+
 def _read(path):
     # One byte beyond the limit is enough for the reader to refuse it.
     with open(path, "rb") as file:
@@ -190,6 +214,8 @@ def _read(path):
 def _unzip(data, name, depth=2):
     """Notebooks in an archive; nothing is written, and each is read only up to the limit."""
     found = []
+    if data.count(_ENTRY) > MAX_ENTRIES:
+        return found
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for entry in archive.infolist()[:MAX_FILES]:
@@ -206,14 +232,7 @@ def _unzip(data, name, depth=2):
                     content = file.read(MAX_BYTES + 1)
                 path = f"{name}/{entry.filename}"
                 found += _unzip(content, path, depth - 1) if inner else [(path, content)]
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        OSError,
-        RuntimeError,
-        NotImplementedError,
-        EOFError,
-    ):
+    except Exception:  # a damaged archive fails with whatever its decompressors raise
         return found
     return found
 

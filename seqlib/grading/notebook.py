@@ -214,7 +214,8 @@ def _cell(raw):
     source = _text(raw.get("source", raw.get("input", "")))
     if kind == "heading":
         level = raw.get("level")
-        source = "#" * (level if level in range(1, 7) else 1) + " " + source
+        level = level if type(level) is int and 1 <= level <= 6 else 1
+        source = "#" * level + " " + source
     kinds = {"code": "code", "markdown": "markdown", "heading": "markdown"}
     identity = raw.get("id")
     metadata = raw.get("metadata")

@@ -17,7 +17,7 @@ _SCRIPT = re.compile(
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 # Commands of TeX with which MathJax makes links, loads extensions or sets attributes.
-_TEX = re.compile(r"\\(?=(?:href|require|csname|style|class|cssId|bbox)\b)")
+_TEX = re.compile(r"\\(?=(?:href|require|csname|style|class|cssId|bbox|mmlToken|data)\b)")
 
 
 def markdown(source):
