@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import types
 import warnings
 
 import numpy as np
@@ -258,6 +259,19 @@ def test_a_library_function_is_refused_under_all_its_names(code):
     )
     assert np.linalg.norm(np.ones(4)) == 2.0
     assert shortcut is np.linalg.norm
+
+
+def test_a_function_is_refused_where_another_one_hides_its_module(monkeypatch):
+    """As with ``from package.rnn import *``, where package.rnn is now the function rnn."""
+    package, module = types.ModuleType("package"), types.ModuleType("package.rnn")
+    exec("def rnn(x):\n    return x\n\ndef rnn_cell(x):\n    return x", vars(module))
+    package.rnn, package.rnn_cell = module.rnn, module.rnn_cell
+    monkeypatch.setitem(sys.modules, "package", package)
+    monkeypatch.setitem(sys.modules, "package.rnn", module)
+    for name in ("package.rnn.rnn_cell", "package.rnn_cell"):
+        request = {"do": "call", "args": [1.0], "refuse": [name]}
+        reply = InProcess(lambda x: package.rnn_cell(x)).perform(request)
+        assert reply.error.startswith(f"LibraryShortcut: {name}")
 
 
 def test_a_library_function_is_refused_in_a_notebooks_own_names():

@@ -132,10 +132,14 @@ def _places(namespace, refusals):
 
 def _resolve(name):
     """Return the owner (module or class) and the last part of a dotted name."""
-    *path, key = name.split(".")
-    owner = sys.modules.get(path[0])
-    for part in path[1:]:
-        owner = getattr(owner, part, None)
+    path, _, key = name.rpartition(".")
+    # As an attribute, a module can be hidden by a function that is called like it.
+    owner = sys.modules.get(path)
+    if owner is None:
+        first, *rest = path.split(".")
+        owner = sys.modules.get(first)
+        for part in rest:
+            owner = getattr(owner, part, None)
     return (owner, key) if hasattr(owner, key) else (None, key)
 
 
