@@ -152,6 +152,8 @@ def test_ids_may_have_gaps():
     assert tokenizer.decode([97, 300]) == "a<|end|>"
     with pytest.raises(ValueError, match=r"^ids must be token ids .* 0 to 300, got 256"):
         tokenizer.decode([256])
+    spread = BPETokenizer([], ids=range(0, 512, 2), special_tokens=[END])
+    assert spread.encode(f"b{END}", allowed_special="all") == [196, 511]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Pieces of text: against the regex package, tokenizers and tiktoken, over all characters."""
 
+import itertools
 import random
 import re
 import subprocess
@@ -53,6 +54,8 @@ texts = st.text(characters, max_size=30)
             "IT'S  (two) \n\n x",
             ["IT", "'S", " ", " (", "two", ")", " \n\n", " x"],
         ),
+        (GPT4_PATTERN, "x\n ", ["x", "\n "]),
+        (GPT4_PATTERN, "x\n  y", ["x", "\n", " ", " y"]),
         (GPT2_PATTERN, "IT'S  (two)", ["IT", "'", "S", " ", " (", "two", ")"]),
         (GPT4_PATTERN, "", []),
     ],
@@ -110,6 +113,19 @@ def test_pieces_are_those_of_the_published_patterns(ours, theirs, text):
     assert pretokenize(text, ours) == regex.findall(pattern, text)
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(GPT2_PATTERN, "gpt2"), (GPT4_PATTERN, "cl100k_base")]
+)
+def test_pieces_are_those_of_the_published_patterns_on_all_short_texts(
+    ours, theirs, monkeypatch
+):
+    """Every text of up to 5 characters with a letter, a digit, a sign, and kinds of space."""
+    pattern = regex.compile(published_pattern(theirs, monkeypatch))
+    for length in range(6):
+        for text in map("".join, itertools.product("aS1!' \n\r", repeat=length)):
+            assert pretokenize(text, ours) == pattern.findall(text)
+
+
 @given(text=texts)
 def test_a_newer_published_pattern_works_too(text):
     """The pattern of o200k_base names single categories, such as modifier letters."""
@@ -134,11 +150,16 @@ def all_pairs():
     return {token: n for n, token in enumerate([*(bytes([b]) for b in range(256)), *pairs])}
 
 
-@pytest.mark.parametrize("pattern", [GPT2_PATTERN, GPT4_PATTERN])
-def test_pieces_are_those_of_tiktoken_at_the_edges_of_all_classes(pattern, all_pairs):
-    ours = BPETokenizer.from_tiktoken(all_pairs, pattern=pattern)
-    theirs = tiktoken.Encoding(
-        "pairs", pat_str=pattern, mergeable_ranks=all_pairs, special_tokens={}
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(GPT2_PATTERN, "gpt2"), (GPT4_PATTERN, "cl100k_base")]
+)
+def test_pieces_are_those_of_tiktoken_at_the_edges_of_all_classes(
+    ours, theirs, all_pairs, monkeypatch
+):
+    pattern = published_pattern(theirs, monkeypatch)
+    tokenizer = BPETokenizer.from_tiktoken(all_pairs, pattern=ours)
+    peer = tiktoken.Encoding(
+        theirs, pat_str=pattern, mergeable_ranks=all_pairs, special_tokens={}
     )
     classes = [character_class(name, ALL) for name in ("L", "N", "space")]
     edges = set()
@@ -150,7 +171,7 @@ def test_pieces_are_those_of_tiktoken_at_the_edges_of_all_classes(pattern, all_p
     assert len(edges) > 1000
     for c in edges:
         text = f"x{c}x1{c}1!{c}! {c} '{c}x{c}{c}"
-        assert ours.encode(text) == theirs.encode_ordinary(text), f"U+{ord(c):04X}"
+        assert tokenizer.encode(text) == peer.encode_ordinary(text), f"U+{ord(c):04X}"
 
 
 @given(text=texts | st.text())
@@ -194,6 +215,8 @@ def test_bad_patterns_are_refused(pattern, message):
 def test_brackets_in_classes():
     assert pretokenize("a]b[c", r"[]a]+|[^\]b]") == ["a]", "b", "[", "c"]
     assert pretokenize("^a]", r"[^]]+") == ["^a", "]"]
+    assert pretokenize("] a", r"[]\s]+|a") == ["] ", "a"]
+    assert pretokenize("b] a", r"[^]\s]+") == ["b", "]", " ", "a"]
 
 
 def test_import_needs_only_the_standard_library():

@@ -83,7 +83,7 @@ class PairCounts:
         """Join a pair in all words."""
         a, b = pair
         new, counts, made = a + b, self.counts, set()
-        for i in self._places.pop(pair):
+        for i in set(self._places.pop(pair)):
             word, times = self.words[i], self._times[i]
             merged, k, end = [], 0, len(word)
             while k < end:

@@ -38,6 +38,7 @@ GPT4_PATTERN = "|".join(
         r"[^\r\n\p{L}\p{N}]?\p{L}+",  # a word takes one sign before it along, not only a space
         r"\p{N}{1,3}",  # long numbers in groups of three digits
         r" ?[^\s\p{L}\p{N}]+[\r\n]*",
+        r"\s+(?![\s\S])",  # spaces and line breaks that nothing follows
         r"\s*[\r\n]+",  # a line break ends a piece, with the spaces before it
         _SPACE_BEFORE_WORD,
         r"\s+",
@@ -76,8 +77,8 @@ def pretokenize(text, pattern=GPT4_PATTERN):
     References
     ----------
     The patterns are those of GPT-2 (Radford et al., 2019, "Language Models are Unsupervised
-    Multitask Learners", with its published code) and of the encoding cl100k_base in tiktoken,
-    which GPT-4 uses.
+    Multitask Learners", with its published code) and of the encoding cl100k_base in tiktoken
+    0.14, which GPT-4 uses.
     """
     # Ranges beyond the basic plane make ``re`` slow for all characters, by a factor of nine,
     # and few texts need them.
