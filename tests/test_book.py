@@ -39,7 +39,7 @@ EMPTY = {
     "numpy": set(),
     "pytorch": set(),
     "test": set(),
-    "task": {"eq-1", "eq-2", "eq-5", "eq-13", "eq-14", "eq-15", "eq-mask-sum"},
+    "task": {"eq-5", "eq-13", "eq-14", "eq-15", "eq-mask-sum"},
 }
 
 
