@@ -166,6 +166,17 @@ def test_axes_are_named_and_time_comes_first():
     assert "(feature 1)" in differ(np.ones(2), np.array([1.0, 0.0]), axes=axes)
 
 
+def test_parts_may_have_axes_of_their_own():
+    axes = {"H": ("row", "time step"), "h_n": ("row",)}
+    right, wrong = np.zeros((2, 3)), np.ones((2, 3))
+    options = {"axes": axes, "names": ("H", "h_n")}
+    assert "(row 0, time step 0) of H" in differ(
+        (right, right[0]), (wrong, right[0]), **options
+    )
+    assert "[0] (row 0) of h_n" in differ((right, right[0]), (right, wrong[0]), **options)
+    assert "[0] of other" in differ(right[0], wrong[0], axes=axes, what="other")
+
+
 def test_parts_have_the_names_of_the_task():
     assert "entry [0, 0] of A is" in differ((Y, Y), (Y, -Y), names=("Y", "A"))
     assert "of the table is" in differ({"t": Y}, {"t": -Y}, names={"t": "the table"})

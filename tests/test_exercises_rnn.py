@@ -347,6 +347,13 @@ def test_what_is_right_is_paid(name, mistakes, kept):
     assert passed(result_of(name, function_of(TASKS[name], *mistakes))) == kept
 
 
+def test_a_message_names_the_axes_of_the_part_that_is_wrong():
+    result = result_of("rnn_forward", function_of(TASKS["rnn_forward"], "not_carried"))
+    messages = {c.name: c.message for c in result.criteria}
+    assert "(sequence 0, time step 1, component 0) of H" in messages["values"]
+    assert "(sequence 0, component 0) of h_n" in messages["last"]
+
+
 def test_means_over_nothing_are_named_together():
     """The usual code divides by a count of 0 in both places."""
 

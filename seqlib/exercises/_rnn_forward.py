@@ -215,6 +215,12 @@ TASK = Task(
             "our own: two results in the other order",
         ),
     ),
-    options={"axes": ("sequence", "time step", "component"), "parts": ("H", "h_n")},
+    options={
+        "axes": {
+            "H": ("sequence", "time step", "component"),
+            "h_n": ("sequence", "component"),
+        },
+        "parts": ("H", "h_n"),
+    },
     shortcuts=("seqlib.np.rnn", "seqlib.np.rnn_with_vjp", "torch.nn.RNN"),
 )

@@ -171,8 +171,8 @@ class Task:
     options : Mapping
         What the kind needs besides (see ``seqlib.judge.kinds``). For every kind, ``"parts"``
         names the parts of the answer, ``("Y", "A")``, and ``"axes"`` its last axes, so that
-        a message can say ``"batch row 0, time step 2"``; ``"time step"`` is the name of the
-        axis of time.
+        a message can say ``"batch row 0, time step 2"``; a dict has the axes of each part by
+        its name. ``"time step"`` is the name of the axis of time.
     tolerance : Tolerance
         From the measured spread of several right styles.
     shortcuts : tuple of str

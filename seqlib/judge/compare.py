@@ -42,8 +42,9 @@ def difference(
         Whether single precision is enough whatever the dtypes. A right answer computed in
         float32 and then divided by ``np.sqrt(d)`` is float64 by NumPy's rules, and has the
         errors of float32 all the same.
-    axes : tuple of str
-        Names of the last axes of the answer, ``("batch row", "time step")``. Of several wrong
+    axes : tuple of str, or dict
+        Names of the last axes of the answer, ``("batch row", "time step")``; by the name of
+        the part where the parts have axes of their own. Of several wrong
         entries the first in time is named if one axis is called ``"time step"``.
     names : sequence or dict, optional
         Names of the parts of the answer, ``("Y", "A")``.
@@ -183,7 +184,8 @@ class _Comparison:
         if array.ndim == 0:
             return f"{what} is {_show(array[()])}, {verdict}"
         indices = np.argwhere(mask)
-        names = ("",) * max(array.ndim - len(self.axes), 0) + tuple(self.axes[-array.ndim :])
+        axes = self.axes.get(what, ()) if isinstance(self.axes, dict) else self.axes
+        names = ("",) * max(array.ndim - len(axes), 0) + tuple(axes[-array.ndim :])
         if "time step" in names:
             indices = indices[np.argsort(indices[:, names.index("time step")], kind="stable")]
         at = tuple(int(i) for i in indices[0])
