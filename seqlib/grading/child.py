@@ -30,6 +30,8 @@ class Channel:
 
     def __init__(self, connection):
         self._connection = connection
+        self._data = bytearray()  # came, and was not asked for yet
+        self._descriptors = []
 
     def send(self, value, limit=codec.MAX_BYTES):
         """Send one value of ``limit`` bytes at most."""
@@ -41,18 +43,20 @@ class Channel:
 
     def receive(self, count):
         """Return the next ``count`` bytes."""
-        data = bytearray()
-        while len(data) < count:
-            part = self._connection.recv(min(count - len(data), 1 << 20))
+        while len(self._data) < count:
+            size = min(max(count - len(self._data), 1 << 14), 1 << 20)
+            part, descriptors, _, _ = socket.recv_fds(self._connection, size, 1)
             if not part:
                 raise EOFError
-            data += part
-        return bytes(data)
+            self._data += part
+            self._descriptors += descriptors
+        data = bytes(memoryview(self._data)[:count])
+        del self._data[:count]
+        return data
 
-    def receive_descriptor(self):
-        """Return the descriptor that follows a message, with one byte."""
-        _, descriptors, _, _ = socket.recv_fds(self._connection, 1, 1)
-        return descriptors[0]
+    def take_descriptor(self):
+        """Return the descriptor that came with the last message."""
+        return self._descriptors.pop()
 
 
 def supervise(server, order, connection, status):
@@ -178,7 +182,7 @@ def _serve(channel, interpreter, bounds, task_filter):
         if command["do"] == "cell":
             channel.send(shell.run_cell(interpreter, command["source"]))
         elif command["do"] == "task":
-            descriptor = channel.receive_descriptor()
+            descriptor = channel.take_descriptor()
             pid = _quiet_fork()
             if pid == 0:
                 _run_task(interpreter, descriptor, bounds, task_filter)

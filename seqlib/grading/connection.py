@@ -4,6 +4,7 @@ Whatever the far side does (no answer, half an answer, an endless one, not readi
 sent), sending and reading end with a value or a :class:`Fault`.
 """
 
+import contextlib
 import select
 import socket
 import time
@@ -57,9 +58,10 @@ class Connection:
     def __init__(self, connection):
         connection.setblocking(False)
         self._socket = connection
+        self._data = bytearray()  # came, and was not asked for yet
 
-    def send(self, value, watch):
-        """Send one value.
+    def send(self, value, watch, descriptor=None):
+        """Send one value, with a file descriptor if one is given.
 
         Raises
         ------
@@ -69,20 +71,19 @@ class Connection:
             If the value is too large or not plain: a mistake of the judge.
         """
         data = memoryview(codec.frame(value))
+        descriptors = [] if descriptor is None else [descriptor]
         while data:
-            watch.wait(writable=[self._socket])
             try:
-                data = data[self._socket.send(data[:_CHUNK]) :]
+                if descriptors:
+                    sent = socket.send_fds(self._socket, [data[:_CHUNK]], descriptors)
+                else:
+                    sent = self._socket.send(data[:_CHUNK])
+            except BlockingIOError:
+                watch.wait(writable=[self._socket])
             except OSError:
                 raise Fault("crash", "the process has ended") from None
-
-    def send_descriptor(self, descriptor, watch):
-        """Send a file descriptor with one byte."""
-        watch.wait(writable=[self._socket])
-        try:
-            socket.send_fds(self._socket, [b"+"], [descriptor])
-        except OSError:
-            raise Fault("crash", "the process has ended") from None
+            else:
+                data, descriptors = data[sent:], []
 
     def read(self, watch, limit):
         """Return the next value, of ``limit`` bytes at most.
@@ -100,8 +101,23 @@ class Connection:
     def nothing_more(self):
         """Whether no byte has come after the last value."""
         try:
-            return not self._socket.recv(1, socket.MSG_PEEK)
+            return not self._data and not self._socket.recv(1, socket.MSG_PEEK)
         except OSError:  # nothing yet
+            return True
+
+    def finish(self):
+        """Say that nothing more is sent."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
+    @property
+    def ended(self):
+        """Whether the far side has ended, once all that it sent was read."""
+        try:
+            return not self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
             return True
 
     def close(self):
@@ -109,15 +125,16 @@ class Connection:
         self._socket.close()
 
     def _receive(self, count, watch):
-        data = bytearray()
-        while len(data) < count:
+        while len(self._data) < count:
             watch.wait(readable=[self._socket])
             try:
                 # Plain recv: descriptors that the far side attaches are dropped.
-                part = self._socket.recv(min(count - len(data), _CHUNK))
+                part = self._socket.recv(_CHUNK)
             except OSError:
                 part = b""
             if not part:
                 raise Fault("crash", "the process has ended")
-            data += part
+            self._data += part
+        data = bytes(memoryview(self._data)[:count])
+        del self._data[:count]
         return data

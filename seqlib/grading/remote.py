@@ -71,7 +71,7 @@ class RemoteSubject:
     def close(self):
         """End its process."""
         if self._task is not None:
-            self._submission.end_task(self._task)
+            self._submission.leave_task(self._task)
             self._task = None
 
     def __enter__(self):

@@ -15,6 +15,7 @@ from . import codec, processes
 from .connection import LOOK, Connection, Watch
 from .errors import Fault, SandboxError
 
+_LONGEST = 1000  # characters of a path within the folder of a submission
 _END = 5.0  # seconds for everything to be gone after the order to end
 
 
@@ -44,6 +45,7 @@ class Spawned:
         self._home, self._shared, self._limits = home, shared, limits
         self._result = None
         self._tasks = {}  # process number -> Connection
+        self._leaving = []  # the same of tasks that were told to end
         self._looked, self._used = time.monotonic(), processes.Usage(0, 0.0)
 
     def start(self, seconds):
@@ -74,11 +76,11 @@ class Spawned:
         int
             Its process number as P sees it.
         """
-        self._connection.send({"do": "task"}, watch)
+        self._end_leaving()
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                self._connection.send_descriptor(theirs.fileno(), watch)
+                self._connection.send({"do": "task"}, watch, theirs.fileno())
             answer = self._connection.read(watch, self._limits.answer)
             number = answer.get("pid") if type(answer) is dict else None
             if type(number) is not int or not 0 < number < 2**31 or number in self._tasks:
@@ -93,16 +95,32 @@ class Spawned:
         """Return the connection to the process of a task."""
         return self._tasks[number]
 
+    def leave_task(self, number):
+        """Tell the process of a task to end; it is killed if it has not when the next begins."""
+        connection = self._tasks.pop(number)
+        connection.finish()
+        self._leaving.append((number, connection))
+
     def end_task(self, number, watch):
         """Kill the process of a task, if it still runs, and return how it ended."""
         self._tasks.pop(number).close()
+        self._kill_task(number)
+        answer = self._ask({"do": "end", "pid": number}, watch)
+        return answer.get("status") if type(answer) is dict else None
+
+    def _kill_task(self, number):
         student = processes.children(self.pid)
         for pid in [child for parent in student for child in processes.children(parent)]:
             if processes.number_inside(pid) == number:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-        answer = self._ask({"do": "end", "pid": number}, watch)
-        return answer.get("status") if type(answer) is dict else None
+
+    def _end_leaving(self):
+        while self._leaving:
+            number, connection = self._leaving.pop()
+            if not connection.ended:
+                self._kill_task(number)
+            connection.close()
 
     def process_numbers(self):
         """Return the processes of the submission with the time when each started."""
@@ -128,7 +146,8 @@ class Spawned:
 
     def close(self):
         """End all processes; return when none is left."""
-        for connection in (self._connection, *self._tasks.values()):
+        leaving = (connection for _, connection in self._leaving)
+        for connection in (self._connection, *self._tasks.values(), *leaving):
             connection.close()
         for order in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(OSError):
@@ -211,11 +230,14 @@ def _make_accessible(folder):
 def _too_full(folder, limits):
     """Whether what lies in a folder exceeds the limits; nothing is followed out of it.
 
-    A folder that cannot be read, or whose path is too long, is there to hide something.
+    A folder that cannot be read, or whose path is very long, is there to hide something or to
+    make the looking slow.
     """
     size = entries = 0
     waiting = [folder]
     for path in waiting:  # grows while it is walked
+        if len(os.fspath(path)) > len(os.fspath(folder)) + _LONGEST:
+            return True
         try:
             with os.scandir(path) as found:
                 for entry in found:

@@ -180,6 +180,11 @@ class Submission:
             else:
                 return Task(spawned, number)
 
+    def leave_task(self, task):
+        """Let a task end whose process answers no more requests."""
+        if task.spawned is self._spawned:
+            self._spawned.leave_task(task.number)
+
     def end_task(self, task):
         """End the process of a task; return its wait status, None if that is not known."""
         if task.spawned is not self._spawned:
