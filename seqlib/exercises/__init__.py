@@ -5,7 +5,7 @@ from importlib import import_module
 __all__ = ["ASSIGNMENTS", "get_assignment", "get_task"]
 
 # In the course's order. A name is added with its module.
-ASSIGNMENTS = ("rnn", "gates", "attention", "layers")
+ASSIGNMENTS = ("rnn", "bptt", "gates", "attention", "layers")
 
 
 def get_assignment(name):
