@@ -68,6 +68,7 @@ class Run:
         self.task, self.subject, self.seed = task, subject, seed
         self.warnings, self.modified, self.broken = [], [], []
         self._faults, self._slow_tags, self._stopped = 0, set(), None
+        self._seconds = f"{task.seconds:g} s"
         cases = task.cases(generator(seed, "cases"))
         # All references first: nothing that the student's code does can change them.
         self.answers = [Answers(case, reference_reply(task, case)) for case in cases]
@@ -97,7 +98,7 @@ class Run:
         """Put one case, unless the code has used up its chances."""
         reason = self._stopped
         if case.tag in self._slow_tags:
-            reason = "not run, since an input of this kind has reached the time limit"
+            reason = f"not run, since another input had no answer within {self._seconds}"
         if reason is not None:
             return Reply(fault=SKIPPED, error=reason)
         rng = generator(self.seed, "evaluate")
@@ -115,7 +116,8 @@ class Run:
             if reply.fault == "timeout":
                 self._slow_tags.add(case.tag)
             if self._faults >= MAX_FAULTS:
-                self._stopped = f"not run, after {MAX_FAULTS} inputs without an answer"
+                why = reply.error or f"no answer within {self._seconds}"
+                self._stopped = f"not run, after {MAX_FAULTS} inputs without an answer: {why}"
 
 
 class Caller:
