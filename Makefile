@@ -17,7 +17,7 @@ export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help course sample-class test book site bench listing experiments lint wheel readme
+.PHONY: help course sample-class test slow book site bench listing experiments lint wheel readme
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
@@ -73,7 +73,10 @@ sample-class: $(READY)
 	$(BIN)/seqlib report attention
 
 test: $(READY) book ## the tests
-	@$(BIN)/pytest -n 2 --dist worksteal
+	@$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+slow: $(READY) book ## the tests that take long: sample classes, red team, books that must fail
+	@$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 # ---------------------------------------------------------------- parts
 
