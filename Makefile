@@ -7,7 +7,7 @@ BIN := .venv/bin
 READY := .venv/ready
 INSTALL := pip install -r requirements.txt -c constraints.txt -e .
 CODE := seqlib tests book/_ext $(wildcard benchmarks nbgrader_config.py)
-ASSIGNMENTS := attention
+ASSIGNMENTS := $(sort $(notdir $(wildcard solutions/*)))
 REPORT := grading/reports/attention/index.html
 MISSING := "import json; print(', '.join(f['protection'] for f in \
   json.load(open('.venv/doctor.json')) if not f['holds']))"
@@ -40,7 +40,7 @@ course: $(READY) ## book, release, sample class graded in the sandbox, class rep
 	@echo "== 1/4  The book"
 	@$(MAKE) --no-print-directory book
 	@echo "== 2/4  The assignments"
-	@for name in $(ASSIGNMENTS); do $(BIN)/seqlib release $$name || exit 1; done
+	@$(BIN)/seqlib release $(ASSIGNMENTS)
 	@echo "== 3/4  A sample class"
 	@$(MAKE) --no-print-directory sample-class
 	@echo "== 4/4  Done"
