@@ -20,7 +20,7 @@ from .visible import package_folders
 _NAME = "_sandbox"  # of the package that holds the copies
 _COPIES = (
     *("child", "codec", "landlock", "limits", "namespaces", "processes", "seccomp"),
-    *("shell", "syscalls", "visible", "zygote"),
+    *("shell", "syscalls", "visible", "warm", "zygote"),
 )
 _START = f"""
 import json, sys

@@ -4,13 +4,16 @@ Outputs are dicts in nbformat's form. Only text and PNG pictures are kept: HTML,
 SVG of a student would run in the browser of whoever reads the graded notebook.
 """
 
+import ast
 import base64
 import io
 import sys
 import time
+import warnings
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
@@ -119,6 +122,33 @@ class _Hook(DisplayHook):
         pass
 
 
+class _PythonFirst(TransformerManager):
+    """Looks for magics only in what is not Python: that takes longer than to run the cell."""
+
+    def __init__(self):
+        super().__init__()
+        self._lists = ("cleanup_transforms", "line_transforms", "token_transformers")
+        self._ours = [list(getattr(self, name)) for name in self._lists]
+
+    def transform_cell(self, cell):
+        """Return the cell as Python."""
+        changed = self._ours != [getattr(self, name) for name in self._lists]
+        # What starts like a prompt of IPython is Python too.
+        if changed or cell[:1].isspace() or cell.startswith("In [") or not _is_python(cell):
+            return super().transform_cell(cell)
+        return cell if cell.endswith("\n") else cell + "\n"
+
+
+def _is_python(source):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, "<cell>", "exec", ast.PyCF_ONLY_AST)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    return True
+
+
 class Shell(InteractiveShell):
     """IPython that keeps what cells put out instead of printing it."""
 
@@ -150,7 +180,7 @@ class Shell(InteractiveShell):
 
 
 def make_shell():
-    """Return a warm shell: a cell has failed in it, so what a traceback needs is loaded."""
+    """Return the shell of this process."""
     config = Config()
     config.HistoryManager.enabled = False  # it would start a thread
     config.HistoryManager.hist_file = ":memory:"
@@ -158,14 +188,7 @@ def make_shell():
     config.InteractiveShell.xmode = "Context"
     shell = Shell.instance(config=config)
     shell.display_formatter.active_types = list(KINDS)
-    begin(shell, 10_000)
-    try:
-        for source in ("def f(x):\n    return 1 / x\nf(0)", "[1, 2]", "await_ = 0"):
-            shell.run_cell(source)
-    finally:
-        sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
-    shell.reset(new_session=True)
-    shell.execution_count = 1
+    shell.input_transformer_manager = _PythonFirst()
     return shell
 
 

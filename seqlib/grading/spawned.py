@@ -96,7 +96,7 @@ class Spawned:
         return self._tasks[number]
 
     def leave_task(self, number):
-        """Tell the process of a task to end; it is killed if it has not when the next begins."""
+        """Tell the process of a task to end; it is killed if it lives when the next begins."""
         connection = self._tasks.pop(number)
         connection.finish()
         self._leaving.append((number, connection))

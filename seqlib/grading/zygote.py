@@ -21,6 +21,7 @@ import numpy as np
 
 from . import child, codec, landlock, processes, seccomp, syscalls, visible
 from .shell import make_shell
+from .warm import warm_up
 
 
 class Server:
@@ -39,6 +40,7 @@ class Server:
         self.root = os.path.join(options["folder"], "root")
         _import_libraries(options)
         self.shell = make_shell()
+        warm_up(self.shell)
         self.shown = visible.visible(options["packages"])
         self.hidden = visible.course_files(options["package"], self.shown)
         self.links = visible.links()
