@@ -301,3 +301,20 @@ def test_answers_take_little_memory_of_the_judge(submission):
     finally:
         tracemalloc.stop()
     assert peak < 4 * LIMITS.answer
+
+
+def test_replaced_builtins_change_nothing_outside_the_notebook(submission):
+    """The code around the notebook has built-in functions of its own."""
+    result = submission.run_cell(
+        "import builtins\n"
+        "def refuse(*args, **kwargs): raise RuntimeError('replaced')\n"
+        "for name in ('max', 'min', 'abs', 'all', 'any', 'sum', 'sorted', 'round'):\n"
+        "    setattr(builtins, name, refuse)\n"
+        "def f(x): return 2 * x"
+    )
+    assert result.ok
+    subject = submission.subject("f")
+    reply = subject.perform({"do": "call", "args": [np.ones(3)]})
+    subject.close()
+    assert reply.error is None
+    assert reply.value.tolist() == [2, 2, 2]
