@@ -18,9 +18,9 @@ class Shortcuts:
         ``"torch.nn.functional.scaled_dot_product_attention"``, ``"torch.nn.LSTM"``. A class is
         refused when it is built or run. A function written in Python refuses by itself, from
         wherever it is called: a closure, a default argument, a list. Of any other function the
-        names are found by identity, in all loaded modules and in the student's own. A library
-        that is not imported has nothing to refuse. A copy of a function's text is not
-        recognised.
+        names are found by identity, in all loaded modules and in the student's own: one
+        written in C and kept in a list is not found. Neither is a copy of a function's text. A
+        library that is not imported has nothing to refuse.
     """
 
     def __init__(self, names):
@@ -89,6 +89,9 @@ def _find(names, refusal):
             parts = [(target, m) for m in ("__init__", "forward") if hasattr(target, m)]
         for place, part in parts:
             function = getattr(place, part)
+            inner = getattr(function, "__wrapped__", None)
+            if not isinstance(place, type) and type(inner) is types.FunctionType:
+                function = inner  # NumPy's functions are written in Python, and called by C
             if type(function) is types.FunctionType and part in vars(place):
                 codes.append((function, _calling(refusal(name, _copy(function)), function)))
             elif isinstance(place, type):

@@ -1,6 +1,7 @@
 """Attacks on the judge itself: answers that are no answers, and answers made to cost it."""
 
 import dataclasses
+import math
 import time
 import tracemalloc
 
@@ -166,6 +167,21 @@ def test_a_refused_function_is_refused_in_disguise(way):
     assert "is what this task asks you to write" in result.criteria[0].message
     assert judge(dataclasses.replace(task, shortcuts=()), InProcess(function), 0).score == 1
     assert seqlib.np.softmax(np.zeros(2)).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.xfail(strict=True, reason="a function written in C has no code to replace")
+def test_a_function_written_in_c_is_refused_in_disguise():
+    task = dataclasses.replace(simple((), lambda x: math.fsum(x[0])), shortcuts=("math.fsum",))
+    held = [math.fsum]
+    assert judge(task, InProcess(lambda x: held[0](x[0])), 0).score == 0
+
+
+def test_a_function_of_numpy_is_refused_in_disguise():
+    reference = lambda x: np.sqrt((x * x).sum())  # noqa: E731
+    task = dataclasses.replace(simple((), reference), shortcuts=("numpy.linalg.norm",))
+    held = [np.linalg.norm]
+    assert judge(task, InProcess(lambda x: held[0](x)), 0).score == 0
+    assert held[0](np.array([3.0, 4.0])) == 5.0
 
 
 # Answers that are not computed from the arguments
