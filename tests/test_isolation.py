@@ -303,3 +303,21 @@ def test_older_versions_of_landlock(student_build, tmp_path, version):
             "PermissionError"
         )
         assert np.array_equal(submission.run_cell("1").outputs[0]["execution_count"], 3)
+
+
+@pytest.mark.parametrize("level", ["best", "landlock"])
+def test_packages_may_lie_where_the_sandbox_has_its_own_folders(
+    level, student_build, tmp_path, monkeypatch
+):
+    """An environment in /tmp, as pytest's folders are, or in a home of the same name."""
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    (site / "lies_in_tmp.py").write_text("x = 41\n")
+    monkeypatch.syspath_prepend(str(site))
+    with (
+        open_sandbox(level, limits=LIMITS, plots=False) as sandbox,
+        sandbox.open(student_build) as submission,
+    ):
+        result = submission.run_cell("import lies_in_tmp\nlies_in_tmp.x + 1")
+    assert result.ok, result.outputs
+    assert result.outputs[0]["data"]["text/plain"] == "42"

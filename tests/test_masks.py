@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from twins import error_text, run
 
 import seqlib.np as snp
@@ -231,7 +231,7 @@ def test_attention_accepts_every_other_mask(case, rng):
     bias = snp.to_additive(mask) if mask.dtype == bool else mask
     scores = q @ k.T / np.sqrt(7) + bias
     expected = snp.softmax(scores)
-    assert_array_equal(snp.attention_weights(q, k, mask=mask), expected)
+    assert_allclose(snp.attention_weights(q, k, mask=mask), expected, rtol=1e-12)
     run("attention_weights", q, k, mask=mask)
 
 

@@ -68,6 +68,7 @@ def enter(root, *, shown, hidden, links, build, size, entries):
     socket.sethostname("sandbox")
     _mount("none", "/", None, _RECURSIVE | _PRIVATE)
     _mount("tmpfs", root, "tmpfs", _NO_SUID | _NO_DEVICES, "size=1m,nr_inodes=4000,mode=755")
+    _make_home(root, size, entries)  # first: what is shown may lie in /tmp or in this home
     for path in shown:
         _bind(path, root + path)
     _bind(build, root + BUILD)
@@ -83,7 +84,6 @@ def enter(root, *, shown, hidden, links, build, size, entries):
     for path in DEVICES:
         _touch(root + path)
         _mount(path, root + path, None, _BIND)
-    _make_home(root, size, entries)
     os.mkdir(f"{root}/.outside")
     syscalls.call("pivot_root", root, f"{root}/.outside")
     os.chdir("/")
