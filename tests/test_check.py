@@ -232,9 +232,13 @@ print([m for m in sys.modules if m.partition(".")[0] in ("seqlib", "torch")])
     assert run.stdout == "3\n[]\n", run.stderr
 
 
-def test_code_that_does_not_end_is_stopped_on_a_students_machine():
+@pytest.mark.parametrize("ctrl_c", ["heeded", "ignored"])
+def test_code_that_does_not_end_is_stopped_on_a_students_machine(ctrl_c):
+    """Ctrl-C is ignored where a shell has started the program in the background."""
+    handler = {"heeded": "default_int_handler", "ignored": "SIG_IGN"}[ctrl_c]
     code = f"""{REGISTER}
-import dataclasses, time
+import dataclasses, signal, time
+signal.signal(signal.SIGINT, signal.{handler})
 task = dataclasses.replace(TASKS["values"], seconds=0.2)
 short = dataclasses.replace(fixtures_exercises.ASSIGNMENT, tasks=(task,))
 fixtures_exercises.ASSIGNMENT = short
@@ -251,6 +255,7 @@ def stubborn(x, *, width):
             if swallowed:
                 raise
 print(check(task.id, loops), check(task.id, sleeps), check(task.id, stubborn))
+assert signal.getsignal(signal.SIGINT) is signal.{handler}
 """
     run = run_python(code)
     assert run.returncode == 0, run.stderr

@@ -11,7 +11,8 @@ class TimeLimit:
     """Context that interrupts the main thread after some seconds, as Ctrl-C does.
 
     It needs the main thread, Python's own handler of Ctrl-C, and threads; without them (in
-    the browser, say) there is no limit. A long call into compiled code ends first.
+    the browser, say) there is no limit. A process in the background may ignore Ctrl-C: then it
+    heeds it within this context. A long call into compiled code ends first.
 
     Attributes
     ----------
@@ -24,9 +25,13 @@ class TimeLimit:
         self.reached = False
         self._over = threading.Event()
         self._lock = threading.Lock()
+        self._ignored = False
 
     def __enter__(self):
         if self.seconds is not None and _interruptible():
+            self._ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+            if self._ignored:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
             watch = threading.Thread(target=self._watch, daemon=True)
             with contextlib.suppress(RuntimeError):  # no threads here
                 watch.start()
@@ -36,6 +41,8 @@ class TimeLimit:
         self._over.set()
         with self._lock:  # an interrupt that is under way arrives before this is left
             pass
+        if self._ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _watch(self):
         wait = self.seconds
@@ -49,10 +56,9 @@ class TimeLimit:
 
 
 def _interruptible():
-    return (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
+    return threading.current_thread() is threading.main_thread() and signal.getsignal(
+        signal.SIGINT
+    ) in (signal.default_int_handler, signal.SIG_IGN)
 
 
 def _interrupt():
