@@ -243,14 +243,20 @@ def _run_task(interpreter, descriptor, bounds, task_filter):
             message = channel.read()
             if session is None:
                 session = Session(_evaluate(interpreter, message["expression"]), ask)
-            answer(channel, session.perform(message["request"]), bounds.answer)
+            answer(channel, session, message, bounds.answer)
     except EOFError:
         _exit(0)
     finally:
         _exit(3)
 
 
-def answer(channel, reply, limit):
+def answer(channel, session, message, limit):
+    """Carry out a request and send the reply, with the request's number."""
+    reply = session.perform(message["request"]) | {"number": message["number"]}
+    _answer(channel, reply, limit)
+
+
+def _answer(channel, reply, limit):
     """Send a reply; one that is too large is replaced by a sentence that says so."""
     try:
         channel.send({"reply": reply}, limit)

@@ -70,7 +70,11 @@ class Connection:
         CodecError
             If the value is too large or not plain: a mistake of the judge.
         """
-        data = memoryview(codec.frame(value))
+        self.send_frame(codec.frame(value), watch, descriptor)
+
+    def send_frame(self, data, watch, descriptor=None):
+        """Send a value as :func:`seqlib.grading.codec.frame` has made it."""
+        data = memoryview(data)
         descriptors = [] if descriptor is None else [descriptor]
         while data:
             try:

@@ -2,17 +2,20 @@
 
 import itertools
 import warnings
+from collections import deque
 
 import numpy as np
 
 from ..subject.guard import one_line
 from ..subject.subject import Reply, reply_from
 from ..subject.values import number_handles, reduce
+from . import codec
 from .errors import Fault
 from .spawned import describe_status
 
 _FAULTS = (None, "unsupported", "memory", "interrupted")  # what the far side may report
 _MAX_LINES = 20
+_AHEAD = 1 << 16  # bytes of requests under way, which the buffer of a socket holds
 
 
 class RemoteSubject:
@@ -34,6 +37,17 @@ class RemoteSubject:
         self._submission, self._expression = submission, expression
         self._cells = submission.cells_run
         self._task = None
+        self._number = 0
+        self._coming = deque()  # announced requests
+        self._under_way = deque()  # requests that were sent and not answered, with their sizes
+
+    def announce(self, requests):
+        """Say which requests come next, in which order.
+
+        They are sent while earlier ones are carried out, so that neither side waits for the
+        other each time. Requests with functions are not, since the far side asks back.
+        """
+        self._coming = deque(requests)
 
     def perform(self, request):
         """Carry out one request and return its ``Reply``.
@@ -47,13 +61,15 @@ class RemoteSubject:
         SandboxError
             If the sandbox itself failed.
         """
-        request, functions = number_handles(request)
+        if self._under_way and self._under_way[0][0] is not request:
+            self.close()  # not what was announced
         seconds = request.get("seconds") or self._submission.limits.call
         try:
             if self._task is None:
                 self._task = self._open()
-            fields = self._exchange(request, functions, self._submission.watch(seconds))
-            return _checked(fields)
+            watch = self._submission.watch(seconds)
+            functions = self._send(request, watch)
+            return self._checked(self._exchange(functions, watch))
         except Fault as fault:
             return self._faulty(fault)
 
@@ -72,7 +88,7 @@ class RemoteSubject:
         """End its process."""
         if self._task is not None:
             self._submission.leave_task(self._task)
-            self._task = None
+            self._forget()
 
     def __enter__(self):
         return self
@@ -88,21 +104,69 @@ class RemoteSubject:
         self._check_state()
         return self._submission.open_task()
 
-    def _exchange(self, request, functions, watch):
-        """Send the request, answer what is asked meanwhile, return the reply's fields."""
+    def _send(self, request, watch):
+        """Send a request, if that has not been done, and those that come next.
+
+        Returns
+        -------
+        list of callable
+            What the far side may ask for meanwhile.
+        """
+        if self._coming and self._coming[0] is request:
+            self._coming.popleft()
+        elif not self._under_way:
+            self._coming.clear()
+        functions = []
+        if not self._under_way:
+            data, functions = self._frame(request)
+            self._post(request, data, watch)
+        while self._coming and not functions:
+            data, more = self._frame(self._coming[0])
+            if more or sum(size for _, size in self._under_way) + len(data) > _AHEAD:
+                break
+            self._post(self._coming.popleft(), data, watch)
+        return functions
+
+    def _frame(self, request):
+        plain, functions = number_handles(request)
+        number = self._number + len(self._under_way)
+        message = {"number": number, "expression": self._expression, "request": plain}
+        return codec.frame(message), functions
+
+    def _post(self, request, data, watch):
+        self._under_way.append((request, len(data)))
+        self._task.connection.send_frame(data, watch)
+
+    def _exchange(self, functions, watch):
+        """Answer what is asked, and return the fields of the reply to the oldest request."""
         connection = self._task.connection
-        connection.send({"expression": self._expression, "request": request}, watch)
         for asked in itertools.count(1):
             answer = connection.read(watch, self._submission.limits.answer)
             if type(answer) is not dict:
                 raise Fault("protocol", "the answer could not be read: it is no dict")
             if "reply" in answer:
-                if not connection.nothing_more():
+                self._under_way.popleft()
+                if not self._under_way and not connection.nothing_more():
                     raise Fault("protocol", "more came than one answer")
                 return answer["reply"]
             if asked > self._submission.limits.asks:
                 raise Fault("protocol", f"more than {asked - 1} calls of the given function")
             connection.send(self._answer(answer, functions), watch)
+
+    def _checked(self, fields):
+        """Return the ``Reply`` of what the far side sent, with the number of its request."""
+        number = fields.pop("number", None) if type(fields) is dict else None
+        reply = _checked(fields)
+        if type(number) is not int or number != self._number:
+            raise Fault("protocol", "the answer could not be read: it is to another request")
+        self._number += 1
+        return reply
+
+    def _forget(self):
+        self._task = None
+        self._number = 0
+        self._coming.clear()
+        self._under_way.clear()
 
     def _answer(self, asked, functions):
         """Call a function of the judge with what the far side sent."""
@@ -129,7 +193,8 @@ class RemoteSubject:
 
     def _faulty(self, fault):
         """End the process and say why there is no answer."""
-        task, self._task = self._task, None
+        task = self._task
+        self._forget()
         status = self._submission.end_task(task) if task is not None else None
         message = str(fault)
         if fault.kind == "crash":

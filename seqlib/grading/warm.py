@@ -13,8 +13,7 @@ import numpy as np
 
 from ..subject.driver import Session
 from ..subject.values import Handle, Seed
-from . import codec
-from .child import Channel, answer
+from . import child, codec
 from .shell import Output, begin, run_cell
 
 ROUNDS = 12
@@ -83,11 +82,11 @@ def _answer_requests():
     ]
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        channel = Channel(theirs)
+        channel = child.Channel(theirs)
         session = Session(function, lambda number, args, kwargs: args[0])
         for _ in range(ROUNDS):
             for request in requests:
                 about = {"refuse": ["numpy.fft.fft"], "seconds": 5.0, "globals": {}}
-                ours.sendall(codec.frame({"expression": "f", "request": request | about}))
-                answer(channel, session.perform(channel.read()["request"]), codec.MAX_BYTES)
+                ours.sendall(codec.frame({"number": 0, "request": request | about}))
+                child.answer(channel, session, channel.read(), codec.MAX_BYTES)
                 ours.recv(1 << 16)

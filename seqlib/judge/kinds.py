@@ -38,7 +38,7 @@ from seqlib.subject.subject import Reply
 from seqlib.subject.values import Handle, map_leaves, number_handles
 
 
-def observe(task, subject, case, rng=None):
+def observe(task, subject, case, rng=None, request=None):
     """Return the reply of a subject to one case.
 
     Parameters
@@ -51,12 +51,22 @@ def observe(task, subject, case, rng=None):
         The input.
     rng : numpy.random.Generator, optional
         Source of the fresh sample of a training task.
+    request : dict, optional
+        What :func:`request_of` returned for the case, if that was announced.
 
     Returns
     -------
     seqlib.subject.subject.Reply
         Its value is the answer; for a training task the loss.
     """
+    request = request_of(task, case) if request is None else request
+    if task.kind == "training":
+        return _train(task, subject, request, rng)
+    return subject.perform(request)
+
+
+def request_of(task, case):
+    """Return the request that puts a case; of a training task, the first of several."""
     if task.kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {task.kind!r}")
     request = {
@@ -66,8 +76,6 @@ def observe(task, subject, case, rng=None):
         "refuse": list(task.shortcuts),
         "seconds": float(task.seconds),
     }
-    if task.kind == "training":
-        return _train(task, subject, request, rng)
     if task.kind == "module":
         request |= {"do": "module", "kwargs": {}} | request["kwargs"]
     if task.kind == "backward":
@@ -77,7 +85,7 @@ def observe(task, subject, case, rng=None):
         limit = task.options.get("max_calls")
         for part in ("args", "kwargs"):
             request[part] = map_leaves(lambda leaf: _limited(leaf, limit), request[part])
-    return subject.perform(request)
+    return request
 
 
 class Trusted:

@@ -7,7 +7,7 @@ import numpy as np
 
 from seqlib.exercises.record import Case
 from seqlib.judge.compare import difference
-from seqlib.judge.kinds import observe, reference_reply
+from seqlib.judge.kinds import observe, reference_reply, request_of
 from seqlib.judge.seeds import generator
 from seqlib.subject.subject import Reply
 
@@ -84,25 +84,35 @@ class Run:
             for _ in range(rng.integers(1, MAX_DECOYS + 1)):
                 decoy = Answers(decoys[rng.integers(len(decoys))], Reply())
                 order.insert(rng.integers(len(order) + 1), decoy)
-        for answer in order + again[:REPEATED]:
-            answer.replies.append(_of_fair_size(self.ask(answer.case), answer.expected))
+        self._ask_in_turn(order + again[:REPEATED])
         if again and self._stopped is None:
             used, self.subject = self.subject, self.subject.fresh()
-            for answer in again[-REPEATED:]:
-                answer.replies.append(_of_fair_size(self.ask(answer.case), answer.expected))
+            self._ask_in_turn(again[-REPEATED:])
             if self.subject is not used:
                 self.subject.close()
             self.subject = used
 
-    def ask(self, case):
+    def _ask_in_turn(self, answers):
+        requests = [None] * len(answers)
+        # A subject in this process has nothing to do before it is asked.
+        announce = getattr(self.subject, "announce", None)
+        if announce is not None and self.task.kind != "training":
+            requests = [request_of(self.task, answer.case) for answer in answers]
+            announce(requests)
+        for answer, request in zip(answers, requests, strict=True):
+            reply = self.ask(answer.case, request)
+            answer.replies.append(_of_fair_size(reply, answer.expected))
+
+    def ask(self, case, request=None):
         """Put one case, unless the code has used up its chances."""
         reason = self._stopped
         if case.tag in self._slow_tags:
             reason = f"not run, since another input had no answer within {self._seconds}"
         if reason is not None:
             return Reply(fault=SKIPPED, error=reason)
-        rng = generator(self.seed, "evaluate")
-        reply = observe(self.task, self.subject, case, rng)
+        training = self.task.kind == "training"
+        rng = generator(self.seed, "evaluate") if training else None
+        reply = observe(self.task, self.subject, case, rng, request)
         self._count(reply, case)
         return reply
 

@@ -102,6 +102,9 @@ class Subject(Protocol):
     :class:`~seqlib.subject.values.AsTensor` (a tensor is made from it) and
     :class:`~seqlib.subject.values.Handle` (a function that stays with the judge; the
     student's code calls it and gets a plain value).
+
+    A subject behind a wire may have a method ``announce(requests)`` too, which says what will
+    be asked next and in which order.
     """
 
     def perform(self, request: dict) -> Reply:
