@@ -16,13 +16,7 @@ from hypothesis import strategies as st
 from tiktoken.load import data_gym_to_mergeable_bpe_ranks, load_tiktoken_bpe
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
-from seqlib.text import (
-    GPT2_PATTERN,
-    GPT4_PATTERN,
-    BPETokenizer,
-    byte_alphabet,
-    pretokenize,
-)
+from seqlib.text import GPT2_PATTERN, GPT4_PATTERN, BPETokenizer, byte_alphabet, pretokenize
 from seqlib.text.alphabet import from_printable, to_printable
 from seqlib.text.learning import PairCounts
 
@@ -57,8 +51,9 @@ def trained():
 
 
 @pytest.fixture(scope="module")
-def gpt2_files(trained, tmp_path_factory):
-    """Write our merges in the form of GPT-2, where the visible bytes have the first ids."""
+def gpt2_files(tmp_path_factory):
+    """Write merges in the form of GPT-2, where the visible bytes have the first ids."""
+    trained = BPETokenizer.train(TRAINING, 700, pattern=GPT2_PATTERN)
     folder = tmp_path_factory.mktemp("gpt2")
     alphabet = byte_alphabet()
     visible_first = sorted(range(256), key=lambda byte: (ord(alphabet[byte]) >= 256, byte))
@@ -113,7 +108,7 @@ def test_gpt2_files_name_the_special_token(gpt2, gpt2_tiktoken):
     assert gpt2.V == gpt2_tiktoken.n_vocab == 701
     assert ids == gpt2_tiktoken.encode(text, allowed_special="all")
     assert 700 in ids
-    assert gpt2.encode("!")[0] == 0  # not 33: the visible bytes come first
+    assert gpt2.encode("!") == [0]  # not 33: the visible bytes come first
 
 
 @pytest.fixture(scope="module", params=["trained", "by hand"])
@@ -284,6 +279,7 @@ def test_damaged_files_of_gpt2_are_refused(vocab_bpe, encoder, message, tmp_path
     [
         (b"YQ== 0\nYg==\n", "ranks must have a token in base 64 .*, got 'Yg==' in line 2 of"),
         (b"Y 0\n", "ranks must have a token in base 64 .*, got 'Y 0' in line 1 of"),
+        (b"Y!Q== 0\n", "ranks must have a token in base 64 .*, got 'Y!Q== 0' in line 1 of"),
         (b"YQ== x\n", "ranks must have a token in base 64 .*, got 'YQ== x' in line 1 of"),
         (b"YQ== 0\n", "ranks must have all 256 bytes, got none for byte 0; without them"),
         (b"\xff\xfe\n", "path must be a text file in UTF-8, got '.*bad.tiktoken'"),

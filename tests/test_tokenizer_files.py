@@ -127,6 +127,14 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
         BPETokenizer.load(tmp_path / "t.json")
 
 
+def test_the_kind_cannot_be_rewritten(tmp_path):
+    path = tmp_path / "t.json"
+    CharTokenizer("ab").save(path)
+    path.write_text(path.read_text("utf-8").replace("CharTokenizer", "BPETokenizer"), "utf-8")
+    with pytest.raises(ValueError, match=r"^path must be a file that is as save wrote it"):
+        BPETokenizer.load(path)
+
+
 def test_a_missing_file_stays_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         BPETokenizer.load(tmp_path / "none.json")
