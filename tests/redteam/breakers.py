@@ -263,10 +263,13 @@ in_cell(
     states=("graded", "partly_graded"),
     everywhere=True,
 )
+# With Landlock the folder is still too deep when the cells are run again, and so on: the notebook
+# loses its own tasks. With namespaces nobody looks into the folder.
 in_cell(
     "folders 1200 deep",
     26,
     source="import os\nfor _ in range(1200):\n    os.mkdir('a'); os.chdir('a')",
+    at_most=True,
     states=("graded", "partly_graded"),
     everywhere=True,
 )
@@ -473,3 +476,12 @@ add(
         {**kit.right(), "cells": [*kit.right()["cells"], code("x = '\ud800\x00'", "half")]}
     ).encode(),
 )
+
+
+def of_many_lines(kit):
+    notebook = kit.right()
+    notebook["cells"] += [text("word\n" * 3000, f"n{n}") for n in range(900)]
+    return notebook
+
+
+add("sixteen megabytes of words", 25, make=of_many_lines)

@@ -17,7 +17,7 @@ from seqlib.grading.course import Course
 from seqlib.grading.gradebook import open_gradebook
 
 SECRET = "5e" * 32  # the same inputs in every run
-LARGEST = 5_000_000  # characters of a graded notebook
+MOST_OUTPUT = 1_000_000  # characters of a graded notebook beyond what was handed in
 
 
 @dataclass
@@ -34,6 +34,8 @@ class Run:
         ``{student: points}`` as nbgrader has them.
     notebooks : dict
         ``{student: text of the graded notebook}``.
+    sizes : dict
+        ``{student: bytes that were handed in}``.
     around : list of str
         What changed that must not: files, servers, processes, memory.
     """
@@ -42,6 +44,7 @@ class Run:
     outcome: object
     gradebook: dict
     notebooks: dict
+    sizes: dict
     around: list
 
 
@@ -142,8 +145,10 @@ def run(
     monkeypatch.setattr("tempfile.tempdir", None)
     parts = kit(outside.facts | {"root": str(course.root)})
     students = {f"r{number:03}": attack for number, attack in enumerate(attacks, start=1)}
+    sizes = dict.fromkeys(students, 0)
     for student, attack in students.items():
         for path, data in attack.make(parts).items():
+            sizes[student] += len(data)
             target = course.submission(student, name) / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
@@ -186,7 +191,7 @@ def run(
         student: (course.autograded(student, name) / f"{name}.ipynb").read_text()
         for student in outcome.records
     }
-    return Run(students, outcome, points, notebooks, around)
+    return Run(students, outcome, points, notebooks, sizes, around)
 
 
 def complaints(run):
@@ -210,8 +215,11 @@ def complaints(run):
             found.append(f"{attack.name}: {run.gradebook.get(student)} in the gradebook")
         notebook = json.loads(run.notebooks[student])
         ids = [cell["id"] for cell in notebook["cells"]]
-        if len(set(ids)) < len(ids) or len(run.notebooks[student]) > LARGEST:
-            found.append(f"{attack.name}: cells of one id, or too large a notebook")
+        if len(set(ids)) < len(ids):
+            found.append(f"{attack.name}: several cells of one id")
+        # Each line of a source is a line of the file, with quotes and space around it.
+        if len(run.notebooks[student]) > 3 * run.sizes[student] + MOST_OUTPUT:
+            found.append(f"{attack.name}: {len(run.notebooks[student])} characters were kept")
         text = _text(notebook)
         found += [f"{attack.name}: {t!r} is not shown" for t in attack.shows if t not in text]
         found += [f"{attack.name}: {t!r} is shown" for t in attack.hides if t in text]

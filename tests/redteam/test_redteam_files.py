@@ -11,12 +11,14 @@ import time
 import tracemalloc
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tiny_course
 from tiny_course import as_bytes, cell_of, extra, released, solved
 
 from seqlib.grading import intake, present
+from seqlib.grading.gradebook import Writer
 from seqlib.grading.intake import find_files, take_in
 from seqlib.grading.notebook import read_cells
 from seqlib.grading.repair import repair
@@ -368,3 +370,15 @@ def test_two_files_of_one_content_in_any_order(folder):
         (folder / name).write_bytes(SOLVED)
     assert taken(folder).file == taken(folder).file == "a.ipynb"
     assert [name for name, _ in find_files(folder)[0]] == ["a.ipynb", "b.ipynb"]
+
+
+def test_a_time_with_holes_is_not_copied(tmp_path, monkeypatch):
+    """nbgrader's file with the time goes along with the graded notebook; this one has 1 TB."""
+    tiny_course.register(monkeypatch)
+    course = tiny_course.make_course(tmp_path)
+    tiny_course.submit(course, "s001", solved())
+    path = course.submission("s001", "tiny") / "timestamp.txt"
+    path.write_text("2026-03-01 12:00:00 UTC".ljust(200))
+    assert Writer.timestamp(SimpleNamespace(course=course, name="tiny"), "s001") is not None
+    os.truncate(path, 1 << 40)
+    assert Writer.timestamp(SimpleNamespace(course=course, name="tiny"), "s001") is None

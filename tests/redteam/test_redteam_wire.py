@@ -8,6 +8,7 @@ import json
 import os
 import struct
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from seqlib.grading import codec
 from seqlib.grading.limits import MIB
 from seqlib.grading.outputs import clean_outputs
 from seqlib.grading.spawned import describe_status, remove_folder
+from seqlib.subject.values import Handle
 
 pytestmark = pytest.mark.sandbox
 
@@ -328,3 +330,19 @@ def test_the_limit_of_an_answer_bounds_what_is_read(submission):
     assert submission.limits.answer == 8 * MIB
     assert reply.fault == "protocol"
     assert "at most" in reply.error
+
+
+# Functions of the judge that student code may call
+
+
+@pytest.mark.xfail(strict=True, reason="what a function of the judge may use is not limited")
+def test_a_function_of_the_judge_cannot_be_made_to_fill_its_memory(submission):
+    """No exercise has such a function yet: one whose memory depends on the size of a number."""
+    run(submission, "def f(zeros):\n    return zeros(10 ** 7).sum()")
+    with submission.subject("f") as subject:
+        tracemalloc.start()
+        reply = call(subject, Handle(np.zeros))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert "larger than 32 MiB" in reply.error
+    assert peak < 40 * MIB
