@@ -15,8 +15,10 @@ from submissions import NAME, ROOT, Kit
 from seqlib.grading.batch import grade_class
 from seqlib.grading.course import Course
 from seqlib.grading.gradebook import open_gradebook
+from seqlib.grading.notebook import MAX_BYTES
 
 SECRET = "5e" * 32  # the same inputs in every run
+ONE_FILE = 5 * MAX_BYTES  # what a worker may still hold of the file that it has just read
 MOST_OUTPUT = 1_000_000  # characters of a graded notebook beyond what was handed in
 
 
@@ -179,7 +181,7 @@ def run(
     for path in (folder / "log").iterdir():
         notes = json.loads(path.read_text())
         for student, size in notes:
-            if size > 1.5 * notes[0][1]:
+            if size > 1.5 * notes[0][1] + ONE_FILE:
                 grown = f"{notes[0][1] >> 20} to {size >> 20} MiB"
                 around.append(f"a worker grew from {grown} with {students[student].name}")
     with open_gradebook(course) as gradebook:
