@@ -14,6 +14,7 @@ from pathlib import Path
 from twins import NUMPY, PYTORCH
 
 TESTS = Path(__file__).parent
+HELPERS = {path.stem for path in TESTS.glob("*.py")}
 EQUATION = re.compile(
     r"[Ll]ecture notes, (?:equations? ((?:\(\d+\)(?:, | and | to )?)+)"
     r"|(sections? \d+(?: and \d+)?))"
@@ -134,7 +135,7 @@ class _Module:
                 if head in module.nodes:
                     queue.append((module, head))
                 owner, _, member = full.partition(".")
-                if (TESTS / f"{owner}.py").is_file() and member in _module(owner).nodes:
+                if owner in HELPERS and member in _module(owner).nodes:
                     queue.append((_module(owner), member))
         return words
 
