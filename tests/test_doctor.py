@@ -8,6 +8,7 @@ from sandbox_tools import open_sandbox
 from seqlib.grading import attempts, doctor
 from seqlib.grading.doctor import ESSENTIAL, essential_holes, run_doctor
 from seqlib.grading.levels import LEVELS, layers_of
+from seqlib.grading.outside import Outside
 from seqlib.grading.probe import hole, probe
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
@@ -96,3 +97,12 @@ def test_levels():
 
 def test_the_doctor_leaves_nothing_in_the_environment(best):
     assert "SEQLIB_DOCTOR" not in os.environ
+
+
+def test_a_long_path_of_temporary_files_is_no_obstacle(tmp_path):
+    """The path of a Unix socket has 107 characters at most."""
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
+    with Outside(folder) as outside:
+        assert outside.facts
+    assert list(folder.glob("*/socket")) == []

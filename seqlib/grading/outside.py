@@ -6,9 +6,12 @@ import secrets
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import seqlib
+
+_LONGEST = 100  # characters of a socket's path; the kernel takes 107
 
 
 class Outside:
@@ -41,6 +44,10 @@ class Outside:
         self._open.callback(victim.wait)
         self._open.callback(victim.kill)
         path = self._secret.parent / "socket"
+        if len(os.fsencode(path)) > _LONGEST:
+            short = Path(self._open.enter_context(tempfile.TemporaryDirectory(dir="/tmp")))
+            short.chmod(0o755)
+            path = short / "socket"
         tcp = self._listen("TCP", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0))
         udp = self._listen("UDP", socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0))
         abstract = self._listen("abstract", socket.AF_UNIX, socket.SOCK_STREAM, f"\0{token}")
