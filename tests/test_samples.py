@@ -38,13 +38,13 @@ def samples(request):
 def course(tmp_path):
     """Return a course whose solutions and releases are those of the repository.
 
-    Its secret is fixed, as are the inputs that follow from it: a wrong checker of gradients, say,
-    errs on some inputs and not on others.
+    Its secret is fixed, as are the inputs that follow from it: a wrong checker of gradients,
+    say, errs on some inputs and not on others.
     """
     for name in ("nbgrader_config.py", "solutions", "assignments", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "grading").mkdir()
-    (tmp_path / "grading" / "secret").write_text("5e" * 32 + "\n", encoding="ascii")
+    (tmp_path / "grading" / "secret").write_text("11" * 32 + "\n", encoding="ascii")
     return Course(tmp_path)
 
 
