@@ -263,8 +263,8 @@ in_cell(
     states=("graded", "partly_graded"),
     everywhere=True,
 )
-# With Landlock the folder is too deep again when the cells are run again, and the notebook loses
-# its own tasks. With namespaces nobody looks into the folder.
+# With Landlock the folder is too deep again when the cells are run again, and the notebook
+# loses its own tasks. With namespaces nobody looks into the folder.
 in_cell(
     "folders 1200 deep",
     26,
