@@ -2,13 +2,13 @@
 
 The plain functions allocate as they read best. The ``*_with_vjp`` forms keep the inputs and
 states of all steps in one array, write every intermediate in place, and do the products that
-need no state (inputs, gradients of the weights) for a block of steps at a time, small enough
+need no state (gradients of inputs and weights) for a block of steps at a time, small enough
 to stay in the cache.
 """
 
 import numpy as np
 
-from seqlib.np._recurrent import mask_padding
+from seqlib.np._recurrent import mask_padding, narrow
 
 
 class Steps:
@@ -60,12 +60,6 @@ class Steps:
         """Return the rows of a block, ``(steps * B, D + 1 + H)``."""
         return self.rows[start:stop].reshape(-1, self.rows.shape[-1])
 
-    def from_x(self, start, stop, weight, blocks):
-        """Return what ``[x, 1]`` adds to each gate, ``(steps, blocks, B, H)``."""
-        sums = self.flat(start, stop)[:, : self.D + 1] @ weight
-        H = weight.shape[1] // blocks
-        return sums.reshape(stop - start, self.B, blocks, H).swapaxes(1, 2)
-
 
 def restore(frozen, *pairs):
     """Put the old values back for the frozen sequences, for each pair ``(new, old)``."""
@@ -79,21 +73,33 @@ def remember(frozen, *arrays):
     return arrays if frozen is None else tuple(array.copy() for array in arrays)
 
 
-def stack_weights(weight_ih, weight_hh, bias_ih, bias_hh, rows, dtype):
-    """Return the weights of ``[x, 1, h]``, ``(D + 1 + H, rows)``, with the rows reordered."""
+def stack_weights(weight_ih, weight_hh, bias_ih, bias_hh, gates, dtype):
+    """Return the weights of ``[x, 1, h]`` for the given gates, in narrow matrices.
+
+    Parameters
+    ----------
+    weight_ih, weight_hh, bias_ih, bias_hh
+        The parameters of the layer, gate after gate.
+    gates : sequence of int
+        The gates that are wanted, in the order wanted.
+    dtype : dtype
+        That of the result.
+
+    Returns
+    -------
+    ndarray of shape (gates, n, D + 1 + H, H / n)
+        Each gate's columns in n matrices, for :func:`multiply`.
+    """
     D, H = weight_ih.shape[1], weight_hh.shape[1]
-    stacked = np.zeros((D + 1 + H, len(rows)), dtype)
-    stacked[:D], stacked[D + 1 :] = weight_ih[rows].T, weight_hh[rows].T
+    columns = narrow(H, (D + 1 + H) * np.dtype(dtype).itemsize)
+    stacked = np.zeros((len(gates), H // columns, D + 1 + H, columns), dtype)
+
+    def split(parameter):  # (gates, n, H / n, ...)
+        return parameter.reshape(-1, H // columns, columns, *parameter.shape[1:])[gates]
+
+    stacked[:, :, :D] = split(weight_ih).swapaxes(-1, -2)
+    stacked[:, :, D + 1 :] = split(weight_hh).swapaxes(-1, -2)
     for bias in (bias_ih, bias_hh):
         if bias is not None:
-            stacked[D] += bias[rows]
+            stacked[:, :, D] += split(bias)
     return stacked
-
-
-def by_gate(weight, blocks):
-    """Return the columns of each gate as a matrix of its own, ``(blocks, H, H)``.
-
-    One small product per gate is faster than a wide one, and leaves each gate contiguous.
-    """
-    H = len(weight)
-    return np.ascontiguousarray(weight.reshape(H, blocks, -1).swapaxes(0, 1))

@@ -289,8 +289,10 @@ def _additive_hidden(q, k, w_q, w_k):
 
 def _through_softmax(da, a, q, k):
     """Return the gradients of queries and keys from that of the weights ``a``."""
-    # The gradient of softmax, from its output; it is 0 where a weight is 0.
-    dscores = a * (da - (da * a).sum(axis=-1, keepdims=True))  # (..., T, S)
+    # The gradient of softmax, a * (da - sum of da * a), which is 0 where a weight is 0. Large
+    # arrays of their own for the two products would take longer than the arithmetic.
+    dscores = da - np.einsum("...ts,...ts->...t", da, a)[..., None]  # (..., T, S)
+    dscores *= a
     root = math.sqrt(q.shape[-1])
     return dscores @ k / root, dscores.swapaxes(-1, -2) @ q / root
 

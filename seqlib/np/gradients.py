@@ -96,7 +96,7 @@ def clip_grad_norm(grads, *, max_norm):
     The norm is taken over all entries of all arrays, so the direction of the step does not
     change: for the gradients ``[3, 4]`` and ``[12]`` the norm is 13, and ``max_norm=1``
     divides both by 13. Clipping each array by itself would give ``[0.6, 0.8]`` and ``[1]``.
-    The small constant is PyTorch's; it keeps 0 / 0 away.
+    The small constant is PyTorch's; it keeps a division by 0 away.
 
     Parameters
     ----------

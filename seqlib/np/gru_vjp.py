@@ -3,7 +3,8 @@
 import numpy as np
 
 from seqlib._recurrent import check_sequence
-from seqlib.np._time_major import Steps, by_gate, remember, restore, stack_weights
+from seqlib.np._recurrent import logistic_of_negative, multiply, split_columns
+from seqlib.np._time_major import Steps, remember, restore, stack_weights
 
 __all__ = ["gru_with_vjp"]
 
@@ -24,8 +25,8 @@ def gru_with_vjp(
 
     Values and gradients are those of the plain pair. Inside, the gradients of the sums are
     stored as n, r, z, m, where m is what the reset gate multiplies: the first three come
-    from x, and with ``reset_after`` the last three from h. The weights of r and z are
-    halved, as ``sigmoid(a) = (1 + tanh(a / 2)) / 2``.
+    from x, and with ``reset_after`` the last three from h. The weights of r and z have
+    the other sign: ``sigmoid(a) = 1 / (1 + exp(-a))`` then needs no pass for the minus.
 
     Parameters
     ----------
@@ -44,77 +45,77 @@ def gru_with_vjp(
     dtype = np.result_type(x, h0, weight_ih, weight_hh)
     steps = Steps(x, h0, dtype, lengths, reverse)
     (B, T, D), H = x.shape, h0.shape[1]
-    n_r_z = np.roll(np.arange(3 * H), H)
-    weight = stack_weights(weight_ih, weight_hh, bias_ih, bias_hh, n_r_z, dtype)
-    weight[:, H:] *= 0.5
-    bias_m = np.zeros(H, dtype)
-    if reset_after and bias_hh is not None:
-        # The reset gate multiplies this bias too, so it cannot be added beforehand.
-        bias_m += bias_hh[2 * H :]
-        weight[D, :H] -= bias_m
-    from_h = by_gate(np.roll(weight[D + 1 :], -H, axis=1), 3)  # r, z, n
-    saved = np.empty((T, 4, B, H), dtype)  # r, z, m, n
+    bias_n = None if reset_after else bias_hh  # what the reset gate does not multiply
+    weight = stack_weights(weight_ih, weight_hh, bias_ih, bias_hh, [0, 1], dtype)
+    weight *= -1
+    weight_n = stack_weights(weight_ih, weight_hh, bias_ih, bias_n, [2], dtype)[0]
+    n_from_x, n_from_h = weight_n[:, : D + 1], weight_n[:, D + 1 :]
+    saved = np.empty((T, 5, B, H), dtype)  # r, z, m, n, n - h
     h, product = steps.h, np.empty((B, H), dtype)
-    for start, stop in steps.blocks():
-        from_x = steps.from_x(start, stop, weight[: D + 1], 3)
-        for t in range(start, stop):
-            r, z, m, n = saved[t]
-            x_n, gates = from_x[t - start, 0], saved[t, :2]
-            if reset_after:
-                np.matmul(h[t], from_h, out=saved[t, :3])
-                m += bias_m
-            else:
-                np.matmul(h[t], from_h[:2], out=gates)
-            gates += from_x[t - start, 1:]
-            np.tanh(gates, out=gates)
-            gates *= 0.5
-            gates += 0.5
-            if reset_after:
-                np.multiply(r, m, out=product)
-            else:
-                np.multiply(r, h[t], out=m)
-                np.matmul(m, from_h[2], out=product)
-            product += x_n
-            np.tanh(product, out=n)
-            np.subtract(n, h[t], out=product)
-            product *= z
-            np.add(h[t], product, out=h[t + 1])
-            restore(steps.frozen[t], (h[t + 1], h[t]))
+    for t in range(T):
+        r, z, m, n, change = saved[t]
+        gates = saved[t, :2]
+        multiply(steps.rows[t], weight, out=gates)
+        logistic_of_negative(gates)
+        if reset_after:
+            multiply(h[t], n_from_h, out=m)
+            if bias_hh is not None:
+                m += bias_hh[2 * H :]
+            np.multiply(r, m, out=product)
+        else:
+            np.multiply(r, h[t], out=m)
+            multiply(m, n_from_h, out=product)
+        multiply(steps.rows[t, :, : D + 1], n_from_x, out=n)
+        n += product
+        np.tanh(n, out=n)
+        np.subtract(n, h[t], out=change)
+        np.multiply(change, z, out=product)
+        np.add(h[t], product, out=h[t + 1])
+        restore(steps.frozen[t], (h[t + 1], h[t]))
 
     def vjp(dy):
         dy, dh = steps.in_order(dy[0]), dy[1].astype(dtype)
         dx = np.empty((B, T, D), dtype)
         dweight_ih = np.zeros((3 * H, D + 1), dtype)  # rows n, r, z
         dweight_hh = np.zeros((3 * H, 1 + H), dtype)  # rows r, z, n
-        rows_ih, rows_hh = weight_ih[n_r_z], weight_hh.reshape(3, H, H)
-        slope = np.empty((2, B, H), dtype)
+        rows_ih = np.roll(weight_ih, H, axis=0)
+        # The rows that the gradients of r, z and m meet; without reset_after, those of r and z.
+        into_h = split_columns(weight_hh if reset_after else weight_hh[: 2 * H])
+        into_m = split_columns(weight_hh[2 * H :])
+        slope, (d_m, dn, slope_n) = np.empty((2, B, H), dtype), np.empty((3, B, H), dtype)
         for start, stop in reversed(steps.blocks()):
             da = np.empty((stop - start, B, 4, H), dtype)
             for t in reversed(range(start, stop)):
                 frozen, da_t = steps.frozen[t], da[t - start].swapaxes(0, 1)
                 da_n, da_r, da_z, da_m = da_t
-                r, z, m, n = saved[t]
+                rows = da[t - start].reshape(B, 4 * H)
+                r, z, m, n, change = saved[t]
                 (dh_old,) = remember(frozen, dh)
-                dh = dh + dy[t]
-                dn = dh * z
-                np.multiply(saved[t, :2], saved[t, :2], out=slope)
+                dh += dy[t]
+                np.multiply(dh, z, out=dn)
+                np.square(saved[t, :2], out=slope)
                 np.subtract(saved[t, :2], slope, out=slope)
-                np.multiply(dh, n - h[t], out=product)
+                np.multiply(dh, change, out=product)
                 np.multiply(product, slope[1], out=da_z)
                 dh -= dn
-                dn *= 1 - n * n
+                np.square(n, out=slope_n)
+                np.subtract(1, slope_n, out=slope_n)
+                dn *= slope_n
                 da_n[:] = dn
                 if reset_after:
                     np.multiply(dn, r, out=da_m)
                     np.multiply(dn * m, slope[0], out=da_r)
                     restore(frozen, (da_t, 0))
-                    dh += (da_t[1:] @ rows_hh).sum(axis=0)
+                    multiply(rows[:, H:], into_h, out=product)
                 else:
-                    d_rh = dn @ rows_hh[2]
-                    dh += d_rh * r
-                    np.multiply(d_rh * h[t], slope[0], out=da_r)
+                    multiply(dn, into_m, out=d_m)
+                    np.multiply(d_m, r, out=product)
+                    dh += product
+                    d_m *= h[t]
+                    np.multiply(d_m, slope[0], out=da_r)
                     restore(frozen, (da_t, 0))
-                    dh += (da_t[1:3] @ rows_hh[:2]).sum(axis=0)
+                    multiply(rows[:, H : 3 * H], into_h, out=product)
+                dh += product
                 restore(frozen, (dh, dh_old))
             rows, inputs = da.reshape(-1, 4 * H), steps.flat(start, stop)
             steps.in_order(dx)[start:stop] = (rows[:, : 3 * H] @ rows_ih).reshape(

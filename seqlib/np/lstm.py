@@ -9,6 +9,9 @@ from seqlib.np._recurrent import (
     logistic,
     mask_padding,
     parameter_gradients,
+    split_columns,
+    times,
+    total_bias,
     zero_padding,
 )
 
@@ -216,10 +219,11 @@ def lstm_backward(
         saved[t] = gates, c, tanh_c
         h, c = keep(valid, t, o * tanh_c, h), keep(valid, t, c_new, c)
     da = np.empty((B, T, 4 * H), h_prev.dtype)
+    back_hh = split_columns(weight_hh)
     for t in reversed(order):
         da_t, dc_t = _gates_backward(dy[:, t] + dh, dc, *saved[t])
         da[:, t] = keep(valid, t, da_t, 0)
-        dh, dc = keep(valid, t, da_t @ weight_hh, dh), keep(valid, t, dc_t, dc)
+        dh, dc = keep(valid, t, times(da_t, back_hh), dh), keep(valid, t, dc_t, dc)
     dweight_ih, dbias_ih = parameter_gradients(da, x, bias_ih)
     dweight_hh, dbias_hh = parameter_gradients(da, h_prev, bias_hh)
     return da @ weight_ih, dh, dc, dweight_ih, dweight_hh, dbias_ih, dbias_hh
@@ -232,9 +236,9 @@ def _gates(x, h, weight_ih, weight_hh, bias_ih, bias_hh):
     from_x = weight_ih.reshape(4, H, x.shape[1]).swapaxes(1, 2)
     from_h = weight_hh.reshape(4, H, H).swapaxes(1, 2)
     a = x @ from_x + h @ from_h  # (4, B, H)
-    for bias in (bias_ih, bias_hh):
-        if bias is not None:
-            a += bias.reshape(4, 1, H)
+    bias = total_bias(bias_ih, bias_hh)
+    if bias is not None:
+        a += bias.reshape(4, 1, H)
     i, f = logistic(a[:2])
     return i, f, np.tanh(a[2]), logistic(a[3])
 
@@ -242,11 +246,8 @@ def _gates(x, h, weight_ih, weight_hh, bias_ih, bias_hh):
 def _gates_backward(dh, dc, gates, c, tanh_c):
     """Return the gradients of the sums ``a`` and of the cell state ``c`` before the step."""
     i, f, g, o = gates
-    dc_new = dc + dh * o * (1 - tanh_c**2)
-    da = [
-        dc_new * g * i * (1 - i),
-        dc_new * c * f * (1 - f),
-        dc_new * i * (1 - g**2),
-        dh * tanh_c * o * (1 - o),
-    ]
-    return np.concatenate(da, axis=-1), dc_new * f
+    dh_o = dh * o
+    dc = dc + dh_o * (1 - tanh_c**2)
+    dc_i, dc_f = dc * i, dc * f
+    da = [dc_i * g * (1 - i), dc_f * c * (1 - f), dc_i * (1 - g**2), dh_o * tanh_c * (1 - o)]
+    return np.concatenate(da, axis=-1), dc_f

@@ -65,8 +65,8 @@ def rotary(x, *, offset=0, base=10000.0):
     The dot product of a query at position t with a key at position s then depends on t - s
     only. ``[1, 2, 3, 4]`` at position 1 becomes ``[-1.984, 1.960, 2.462, 4.020]``: the pair
     (1, 3) turns by 1 radian, the pair (2, 4) by 0.01.
-    These half-split pairs are LLaMA's; the paper pairs neighbours (0, 1), (2, 3), ..., which
-    is the same map after a permutation of the features.
+    The library transformers pairs halves like this for LLaMA; the paper pairs neighbours
+    (0, 1), (2, 3), ..., which is the same map after a permutation of the features.
 
     Parameters
     ----------

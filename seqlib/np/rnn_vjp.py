@@ -3,6 +3,7 @@
 import numpy as np
 
 from seqlib._recurrent import check_sequence
+from seqlib.np._recurrent import multiply, split_columns
 from seqlib.np._time_major import Steps, remember, restore, stack_weights
 
 __all__ = ["rnn_with_vjp"]
@@ -32,34 +33,29 @@ def rnn_with_vjp(x, h0, weight_ih, weight_hh, bias_ih, bias_hh, *, lengths=None,
     dtype = np.result_type(x, h0, weight_ih, weight_hh)
     steps = Steps(x, h0, dtype, lengths, reverse)
     (B, T, D), H = x.shape, h0.shape[1]
-    weight = stack_weights(weight_ih, weight_hh, bias_ih, bias_hh, np.arange(H), dtype)
-    h = steps.h
-    for start, stop in steps.blocks():
-        from_x = (steps.flat(start, stop)[:, : D + 1] @ weight[: D + 1]).reshape(
-            stop - start, B, H
-        )
-        for t in range(start, stop):
-            a = from_x[t - start]
-            a += h[t] @ weight[D + 1 :]
-            np.tanh(a, out=h[t + 1])
-            restore(steps.frozen[t], (h[t + 1], h[t]))
+    weight = stack_weights(weight_ih, weight_hh, bias_ih, bias_hh, [0], dtype)[0]
+    h, a = steps.h, np.empty((B, H), dtype)
+    for t in range(T):
+        multiply(steps.rows[t], weight, out=a)
+        np.tanh(a, out=h[t + 1])
+        restore(steps.frozen[t], (h[t + 1], h[t]))
 
     def vjp(dy):
         dy, dh = steps.in_order(dy[0]), dy[1].astype(dtype)
         dx = np.empty((B, T, D), dtype)
         dweight = np.zeros((H, D + 1 + H), dtype)
-        slope = np.empty((B, H), dtype)
+        rows_hh, slope = split_columns(weight_hh), np.empty((B, H), dtype)
         for start, stop in reversed(steps.blocks()):
             da = np.empty((stop - start, B, H), dtype)
             for t in reversed(range(start, stop)):
                 frozen, da_t = steps.frozen[t], da[t - start]
                 (dh_old,) = remember(frozen, dh)
-                np.multiply(h[t + 1], h[t + 1], out=slope)
+                np.square(h[t + 1], out=slope)
                 np.subtract(1, slope, out=slope)
                 np.add(dy[t], dh, out=da_t)
                 da_t *= slope
                 restore(frozen, (da_t, 0))
-                dh = da_t @ weight_hh
+                multiply(da_t, rows_hh, out=dh)
                 restore(frozen, (dh, dh_old))
             rows = da.reshape(-1, H)
             steps.in_order(dx)[start:stop] = (rows @ weight_ih).reshape(stop - start, B, D)
