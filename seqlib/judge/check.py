@@ -1,12 +1,15 @@
 """The student's command: ``check("attention.split_heads", split_heads)``."""
 
+import math
 import sys
 
-from seqlib.exercises import get_task
+from seqlib.exercises import get_assignment, get_task
 from seqlib.judge.judge import judge
 from seqlib.judge.result import number
 from seqlib.judge.seeds import local_seed
 from seqlib.subject.inprocess import InProcess
+
+_EARNED = {}  # task id -> points of its last check since this process began
 
 
 def check(task_id, function):
@@ -36,11 +39,38 @@ def check(task_id, function):
             f"{task.id}: 0 of {number(task.points)} points",
             f"check needs the function itself, {task.function}, "
             f"got {'None' if function is None else f'a value of type {_name(function)}'}",
+            _progress(task, 0.0),
         )
         return 0.0
     result = judge(task, InProcess(function), local_seed(task))
-    _write(*result.lines())
+    _write(*result.lines(), _progress(task, result.score))
     return result.score
+
+
+def _progress(task, score):
+    """Return the line that sums up the assignment, each task with its last check."""
+    _EARNED[task.id] = score
+    return progress(get_assignment(task.id.partition(".")[0]), _EARNED)
+
+
+def progress(assignment, earned):
+    """Return the line that sums up an assignment.
+
+    Parameters
+    ----------
+    assignment : seqlib.exercises.record.Assignment
+        Which.
+    earned : dict
+        ``{task id: points}`` of its last check; tasks that are missing count nothing.
+    """
+    points = math.fsum(earned.get(task.id, 0.0) for task in assignment.tasks)
+    line = f"{assignment.name} so far: {number(points)} of {number(assignment.points)} points"
+    if not assignment.graded:
+        return f"{line}, which count nowhere"
+    written = math.fsum(question.points for question in assignment.written)
+    if not written:
+        return line
+    return f"{line}; {number(written)} are for what you write in words, which a person grades"
 
 
 def _name(value):

@@ -76,8 +76,8 @@ def _value_message(task, criterion, expected, got):
         low, high = task.options["bounds"][criterion.name]
         if low <= got <= high:
             return None
-        asked = f"at most {high:.4g}" if got > high else f"not below {low:.4g}"
-        hint = "" if got > high else ": no model can be that good without seeing the answers"
+        asked = f"not below {low:.4g}" if got < low else f"at most {high:.4g}"
+        hint = ": no model can be that good without seeing the answers" if got < low else ""
         return f"the loss on a fresh sample is {got:.4g}, it must be {asked}{hint}"
     what, names = "the answer", task.options.get("parts")
     if criterion.part is not None:

@@ -21,17 +21,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqlib.exercises.record import Tolerance
-from seqlib.judge.compare import as_array, difference
+from seqlib.judge.compare import as_array, equal
 from seqlib.judge.criteria import messages_of
-from seqlib.judge.kinds import Trusted, observe
+from seqlib.judge.kinds import PredictionFailed, Trusted, observe, predictor
 from seqlib.judge.part import MISSING, part_of, parts_of
 from seqlib.judge.result import Diagnosis
 from seqlib.judge.run import Run, agree
+from seqlib.judge.seeds import generator
 
 MAX_EITHER = 3
 # A mistake counts as different from the right output only beyond this multiple of the
 # tolerance, so that a right answer is never within the tolerance of both.
 _CLEAR = 10
+# Which input ruled out a mistake, or two together, the last time: the cases of a task come in
+# the same order for every seed, and the same one does it most times.
+_ruled_out = {}
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,13 @@ def diagnose(run, messages):
     """
     task = run.task
     if task.kind == "training":
-        return _sees_answers(run)
+        return _sees_answers(run) or _symptom(run)
     steady = all(agree(task, a.replies[0], b) for a in run.answers for b in a.replies[1:])
     if not steady or not any(a.replies[0].ok for a in run.answers):
         return None
     mistakes = {m.name: m for m in task.misconceptions}
-    fits = {name: _fit(run, function_of(task, name)) for name in mistakes}
+    evidence = _Evidence(run)
+    fits = {name: evidence.fit(name) for name in mistakes}
     fits = {name: fit for name, fit in fits.items() if fit is not None}
     names = [name for name, fit in fits.items() if fit.complete and fit.hits]
     if len(names) == 1:
@@ -79,10 +84,10 @@ def diagnose(run, messages):
     if 1 < len(names) <= MAX_EITHER:
         return _named("either", names, mistakes)
     if not names:
-        found = _pair(run, mistakes) or _partial(fits, mistakes)
+        found = _pair(evidence, mistakes) or _partial(fits, mistakes)
         if found is not None:
             return found
-    return _property(run, messages, mistakes)
+    return _property(run, evidence, messages, mistakes)
 
 
 def function_of(task, *names):
@@ -103,40 +108,85 @@ def pairs_of(task):
     return list(itertools.combinations(switches, 2))
 
 
-def _fit(run, function, *, only_complete=False):
-    """Compare one wrong solution with the answers; None if it does not fit."""
-    task, subject, hits, complete, matched = run.task, Trusted(function), set(), True, []
-    for answer in run.answers:
-        reply, guess = answer.replies[0], observe(task, subject, answer.case)
-        for part in parts_of(answer.expected.value):
-            differs, equal = _relation(task, answer.expected, guess, reply, part)
-            if differs and not equal:
-                return None
-            complete = complete and equal
+class _Evidence:
+    """The answers of a run, as they are compared with wrong solutions.
+
+    Parameters
+    ----------
+    run : seqlib.judge.run.Run
+        With its answers.
+    """
+
+    def __init__(self, run):
+        self.task, self.answers = run.task, run.answers
+        right = [_right(run.task, answer) for answer in run.answers]
+        self.all_right = all(right)
+        # A mistake that was not made hardly ever gives the same wrong answer, but shows
+        # nothing on many of the inputs that were answered right.
+        self._order = sorted(range(len(right)), key=right.__getitem__)
+
+    def fit(self, *names, only_complete=False):
+        """Compare the solution with these mistakes with the answers; None if it does not fit.
+
+        Which answers are looked at first changes the time that this takes, and nothing else.
+        """
+        subject, key = Trusted(function_of(self.task, *names)), (self.task.id, names)
+        hits, complete, matched = set(), True, []
+        for at in self._in_order(_ruled_out.get(key)):
+            answer = self.answers[at]
+            reply, guess = answer.replies[0], observe(self.task, subject, answer.case)
+            for part in parts_of(answer.expected.value):
+                equal = _explains(self.task, guess, reply, part)
+                complete = complete and equal
+                # Most are ruled out here, before they are compared with the right answer.
+                shows = (equal or not only_complete) and _differs(
+                    self.task, answer.expected, guess, reply, part
+                )
+                if not equal and (only_complete or shows):
+                    _ruled_out[key] = at
+                    return None
+                if shows:
+                    hits.add((at, part))
+                    matched.append(part_of(reply.value, part))
+            complete = complete and (
+                not reply.ok or _equal(self.task.tolerance, guess.value, reply.value)
+            )
             if only_complete and not complete:
                 return None
-            if differs:
-                hits.add((id(answer), part))
-                matched.append(part_of(reply.value, part))
-        complete = complete and (
-            not reply.ok or _equal(task.tolerance, guess.value, reply.value)
-        )
-    return Fit(frozenset(hits), complete, _telling(matched)) if hits or complete else None
+        if not hits and not complete:
+            return None
+        return Fit(frozenset(hits), complete, _telling(matched))
+
+    def _in_order(self, first):
+        if first is None or first >= len(self._order):
+            return self._order
+        return [first, *(at for at in self._order if at != first)]
 
 
-def _relation(task, expected, guess, reply, part):
-    """Return whether a guess differs from the reference, and whether it equals the reply."""
+def _explains(task, guess, reply, part):
+    """Whether a guess equals the reply."""
     if not guess.ok:  # the same error in the same words is the same behaviour
-        return True, guess.error == reply.error
+        return guess.error == reply.error
     if not reply.ok:
-        return False, False
+        return False
+    wrong, got = part_of(guess.value, part), part_of(reply.value, part)
+    if wrong is MISSING or got is MISSING:
+        return wrong is got
+    return _equal(task.tolerance, wrong, got)
+
+
+def _differs(task, expected, guess, reply, part):
+    """Whether a guess differs from the right answer, and that clearly."""
+    if not guess.ok:
+        return True
+    if not reply.ok:
+        return False
     right, wrong, got = (part_of(r.value, part) for r in (expected, guess, reply))
     if wrong is MISSING or got is MISSING:
-        return wrong is MISSING or not _equal(task.tolerance, right, wrong), wrong is got
+        return wrong is MISSING or not _equal(task.tolerance, right, wrong)
     array = as_array(got)
     single = array is not None and array.dtype in (np.float32, np.float16)
-    clear = _clear(task.tolerance, single)
-    return not _equal(clear, right, wrong), _equal(task.tolerance, wrong, got)
+    return not _equal(_clear(task.tolerance, single), right, wrong)
 
 
 @functools.cache
@@ -148,7 +198,7 @@ def _clear(tolerance, single):
 
 
 def _equal(tolerance, one, other):
-    return difference(one, other, tolerance) is None
+    return equal(one, other, tolerance)
 
 
 def _right(task, answer):
@@ -169,12 +219,12 @@ def _telling(values):
     return len(numbers) > 1
 
 
-def _pair(run, mistakes):
+def _pair(evidence, mistakes):
     """Name two mistakes made together, or the one that all fitting pairs share."""
     pairs = [
         set(pair)
-        for pair in pairs_of(run.task)
-        if (fit := _fit(run, function_of(run.task, *pair), only_complete=True)) and fit.hits
+        for pair in pairs_of(evidence.task)
+        if (fit := evidence.fit(*pair, only_complete=True)) and fit.hits
     ]
     if len(pairs) == 1:
         return _named("mistake", [n for n in mistakes if n in pairs[0]], mistakes)
@@ -197,10 +247,10 @@ def _partial(fits, mistakes):
     return _named("partial", best, mistakes) if best and apart else None
 
 
-def _property(run, messages, mistakes):
+def _property(run, evidence, messages, mistakes):
     """Name the mistake that has right values and loses the same criteria, or a property."""
-    if all(_right(run.task, a) for a in run.answers):
-        names = [n for n in mistakes if _loses(run, function_of(run.task, n), messages)]
+    if evidence.all_right:
+        names = [n for n in mistakes if _loses(run, evidence, n, messages)]
         if len(names) == 1:
             return _named("mistake", names, mistakes)
     if not run.broken:
@@ -209,12 +259,12 @@ def _property(run, messages, mistakes):
     return Diagnosis("property", (first.name,), (f"{first.says}.",), (run.task.page,))
 
 
-def _loses(run, function, messages):
-    """Whether a wrong solution with right values loses exactly the same criteria."""
-    fit = _fit(run, function, only_complete=True)
+def _loses(run, evidence, name, messages):
+    """Whether a mistake with right values loses exactly the same criteria."""
+    fit = evidence.fit(name, only_complete=True)
     if fit is None or fit.hits:
         return False
-    other = Run(run.task, Trusted(function), run.seed)
+    other = Run(run.task, Trusted(function_of(run.task, name)), run.seed)
     other.ask_all()
     lost = {name for name, message in messages.items() if message is not None}
     return lost == {name for name, m in messages_of(other).items() if m is not None}
@@ -225,9 +275,21 @@ def _sees_answers(run):
     name = run.task.options.get("below")
     low = max(low for low, _ in run.task.options["bounds"].values())
     losses = [a.replies[0].value for a in run.answers if a.replies[0].ok]
-    if name is None or not losses or min(losses) >= low:
+    if name is None or not any(loss < low for loss in losses):
         return None
     return _named("mistake", [name], {m.name: m for m in run.task.misconceptions})
+
+
+def _symptom(run):
+    """Name the mistake of a training task that shows in what was trained."""
+    predict, case = predictor(run.subject, float(run.task.seconds)), run.answers[0].case
+    try:
+        for name, shows in run.task.options.get("symptoms", {}).items():
+            if shows(predict, generator(run.seed, name), case):
+                return _named("mistake", [name], {m.name: m for m in run.task.misconceptions})
+    except (PredictionFailed, TypeError, ValueError, LookupError, ArithmeticError):
+        pass  # it cannot be asked, or its answers are no predictions
+    return None
 
 
 def _named(kind, names, mistakes):

@@ -10,7 +10,7 @@ from seqlib.judge.run import Run
 JUDGE_VERSION = 1
 
 
-def judge(task, subject, seed):
+def judge(task, subject, seed, *, later=None):
     """Judge the code of one student.
 
     Parameters
@@ -21,13 +21,17 @@ def judge(task, subject, seed):
         The student's function, in this process or in a sandbox. It is not closed.
     seed : int
         Seed of the inputs. The same seed gives the same result, for either subject.
+    later : list, optional
+        If given, no fresh copy of the subject is asked. What it would have been asked is
+        added to the list, a :class:`seqlib.judge.run.Recheck`; while that is not confirmed,
+        the result is provisional.
 
     Returns
     -------
     seqlib.judge.result.TaskResult
         Criteria, diagnosis, notes and score.
     """
-    run = Run(task, subject, seed)
+    run = Run(task, subject, seed, later)
     run.ask_all()
     messages = messages_of(run)
     criteria = _results(task, messages)

@@ -7,9 +7,9 @@ values
 text
     The same; strings are compared character by character.
 backward
-    The same. ``options["forward"]`` maps names that the student's code may call to the
-    reference's functions; they stand in for the student's own meanwhile, so that a mistake in
-    the forward pass costs once.
+    The same. ``options["forward"]``, which a task of any kind may have, maps names that the
+    student's code may call to the reference's functions; they stand in for the student's own
+    meanwhile, so that a mistake in the forward pass, or in another task, costs once.
 sampling
     An argument is a ``Seed``. The text of the task fixes how the generator is used, and the
     draws are compared one by one.
@@ -20,11 +20,14 @@ student_test
     Arguments are ``Handle``: models that live here. The right answer is the reference's.
     ``options["max_calls"]`` limits the calls of one model.
 training
-    ``options["evaluate"](predict, rng)`` returns a loss on a fresh sample, where
-    ``predict(*args)`` calls the object that the student's function returned.
+    ``options["evaluate"](predict, rng, case)`` returns a loss on a fresh sample, where
+    ``predict(*args)`` calls the object that the student's function returned, and
+    ``case.hidden`` holds what the sample is drawn from, if the case has drawn that too.
     ``options["bounds"]`` maps a criterion to ``(low, high)``: a loss above ``high`` is too
     large, one below ``low`` is impossible without the answers. ``options["below"]`` is the
-    misconception that is named in that case.
+    misconception that is named in that case. ``options["symptoms"]`` maps misconceptions to
+    ``shows(predict, rng, case)``: whether the trained object has the sign of that mistake.
+    They are tried in their order, and the first that shows is named.
 """
 
 import warnings
@@ -61,7 +64,7 @@ def observe(task, subject, case, rng=None, request=None):
     """
     request = request_of(task, case) if request is None else request
     if task.kind == "training":
-        return _train(task, subject, request, rng)
+        return _train(task, subject, case, request, rng)
     return subject.perform(request)
 
 
@@ -78,8 +81,7 @@ def request_of(task, case):
     }
     if task.kind == "module":
         request |= {"do": "module", "kwargs": {}} | request["kwargs"]
-    if task.kind == "backward":
-        forward = task.options.get("forward", {})
+    if forward := task.options.get("forward"):
         request["globals"] = {name: Handle(function) for name, function in forward.items()}
     if task.kind == "student_test":
         limit = task.options.get("max_calls")
@@ -130,42 +132,52 @@ def reference_reply(task, case):
     return reply
 
 
-def _train(task, subject, request, rng):
+def _train(task, subject, case, request, rng):
     trained = subject.perform(request | {"do": "keep", "name": "model"})
     if not trained.ok:
         return trained
-    failed = []
-
-    def predict(*args, **kwargs):
-        reply = subject.perform(
-            {
-                "do": "use",
-                "name": "model",
-                "args": list(args),
-                "kwargs": kwargs,
-                "seconds": request["seconds"],
-            }
-        )
-        if reply.ok and _has_complex(reply.value):
-            # The square of i is -1: with complex predictions any squared loss can be reached.
-            reply = Reply(error="the trained object's answer has complex numbers")
-        if not reply.ok:
-            failed.append(reply)
-            raise _PredictionFailed
-        return reply.value
-
+    predict = predictor(subject, request["seconds"])
     try:
-        loss = float(task.options["evaluate"](predict, rng))
-    except _PredictionFailed:
-        return failed[0]
+        loss = float(task.options["evaluate"](predict, rng, case))
+    except PredictionFailed as failure:
+        return failure.reply
     except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
         # What the trained object returned cannot be evaluated: of another shape, say.
         return Reply(error=f"the trained object's answer does not fit: {describe(error)}")
     return Reply(value=loss, modified=trained.modified)
 
 
-class _PredictionFailed(Exception):
-    pass
+def predictor(subject, seconds):
+    """Return a function that calls what a subject has trained.
+
+    It raises :class:`PredictionFailed` where there is no answer.
+    """
+
+    def predict(*args, **kwargs):
+        request = {
+            "do": "use",
+            "name": "model",
+            "args": list(args),
+            "kwargs": kwargs,
+            "seconds": seconds,
+        }
+        reply = subject.perform(request)
+        if reply.ok and _has_complex(reply.value):
+            # The square of i is -1: with complex predictions any squared loss can be reached.
+            reply = Reply(error="the trained object's answer has complex numbers")
+        if not reply.ok:
+            raise PredictionFailed(reply)
+        return reply.value
+
+    return predict
+
+
+class PredictionFailed(Exception):
+    """What was trained gave no answer."""
+
+    def __init__(self, reply):
+        super().__init__(reply.error)
+        self.reply = reply
 
 
 def _has_complex(value):

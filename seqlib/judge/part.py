@@ -9,6 +9,8 @@ def part_of(value, part):
     """Return one part of a plain value, or ``MISSING``; None stands for all of it."""
     if part is None:
         return value
+    if isinstance(value, str | bytes):  # a letter is no part
+        return MISSING
     try:
         # An array is not made a list for this: one of shape (2**31, 0) takes no memory itself.
         return np.asarray(value[part]) if isinstance(value, np.ndarray) else value[part]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from seqlib.exercises.record import Case
-from seqlib.judge.compare import difference
+from seqlib.judge.compare import equal
 from seqlib.judge.kinds import observe, reference_reply, request_of
 from seqlib.judge.seeds import generator
 from seqlib.subject.subject import Reply
@@ -53,6 +53,8 @@ class Run:
         Whose code.
     seed : int
         All inputs, their order and the repeated ones follow from it.
+    later : list, optional
+        Takes up what a fresh copy would be asked, instead of asking one.
 
     Attributes
     ----------
@@ -64,8 +66,9 @@ class Run:
         What the replies reported.
     """
 
-    def __init__(self, task, subject, seed):
+    def __init__(self, task, subject, seed, later=None):
         self.task, self.subject, self.seed = task, subject, seed
+        self._later = later
         self.warnings, self.modified, self.broken = [], [], []
         self._faults, self._slow_tags, self._stopped = 0, set(), None
         self._seconds = f"{task.seconds:g} s"
@@ -85,7 +88,9 @@ class Run:
                 decoy = Answers(decoys[rng.integers(len(decoys))], Reply())
                 order.insert(rng.integers(len(order) + 1), decoy)
         self._ask_in_turn(order + again[:REPEATED])
-        if again and self._stopped is None:
+        if again and self._stopped is None and self._later is not None:
+            self._later.append(Recheck(self.task, again[-REPEATED:]))
+        elif again and self._stopped is None:
             used, self.subject = self.subject, self.subject.fresh()
             self._ask_in_turn(again[-REPEATED:])
             if self.subject is not used:
@@ -93,12 +98,7 @@ class Run:
             self.subject = used
 
     def _ask_in_turn(self, answers):
-        requests = [None] * len(answers)
-        # A subject in this process has nothing to do before it is asked.
-        announce = getattr(self.subject, "announce", None)
-        if announce is not None and self.task.kind != "training":
-            requests = [request_of(self.task, answer.case) for answer in answers]
-            announce(requests)
+        requests = announced(self.task, self.subject, answers)
         for answer, request in zip(answers, requests, strict=True):
             reply = self.ask(answer.case, request)
             answer.replies.append(_of_fair_size(reply, answer.expected))
@@ -130,6 +130,31 @@ class Run:
                 self._stopped = f"not run, after {MAX_FAULTS} inputs without an answer: {why}"
 
 
+class Recheck:
+    """Some of a run's cases, put again to another copy of the subject.
+
+    Parameters
+    ----------
+    task : seqlib.exercises.record.Task
+        What was judged.
+    answers : list of Answers
+        With the replies of the first copy.
+    """
+
+    def __init__(self, task, answers):
+        self.task, self.answers = task, answers
+
+    def confirmed(self, subject):
+        """Whether another copy says the same as the first one did."""
+        answers = [a for a in self.answers if a.replies[0].fault is None]
+        requests = announced(self.task, subject, answers)
+        for answer, request in zip(answers, requests, strict=True):
+            reply = observe(self.task, subject, answer.case, request=request)
+            if reply.fault is not None or not agree(self.task, answer.replies[0], reply):
+                return False
+        return True
+
+
 class Caller:
     """The student's function as a property sees it.
 
@@ -149,6 +174,19 @@ class Caller:
         if not self.last.ok:
             raise CallFailed(self.last)
         return self.last.value
+
+
+def announced(task, subject, answers):
+    """Return the requests that put some cases, announced to a subject that wants to know.
+
+    A subject in this process has nothing to do before it is asked, and None stands for each.
+    """
+    announce = getattr(subject, "announce", None)
+    if announce is None or task.kind == "training":
+        return [None] * len(answers)
+    requests = [request_of(task, answer.case) for answer in answers]
+    announce(requests)
+    return requests
 
 
 def _of_fair_size(reply, expected):
@@ -185,4 +223,4 @@ def agree(task, one, other):
         return True
     if not (one.ok and other.ok):
         return one.ok == other.ok
-    return difference(one.value, other.value, task.tolerance) is None
+    return equal(one.value, other.value, task.tolerance)

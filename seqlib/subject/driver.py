@@ -82,9 +82,12 @@ class Session:
 
         given = (list(request.get("args", ())), dict(request.get("kwargs", {})))
         args, kwargs = materialise(given, ask)
-        stand_ins = materialise(dict(request.get("globals", {})), ask)
         space = globals_of(self.function)
-        with _replaced(space, stand_ins), self._shortcuts.refused(space):
+        with contextlib.ExitStack() as stack:
+            for name, stand_in in materialise(dict(request.get("globals", {})), ask).items():
+                stack.enter_context(patched(space, name, stand_in))
+            if self._shortcuts.names:
+                stack.enter_context(self._shortcuts.refused(space))
             value = _DO[request["do"]](self, request, args, kwargs)
         value = reduce(value)
         modified = [str(i) for i, arg in enumerate(args) if not unchanged(arg, given[0][i])]
@@ -139,12 +142,3 @@ def globals_of(function):
         else:
             return {}
     return function.__globals__
-
-
-@contextlib.contextmanager
-def _replaced(space, values):
-    """Let names in ``space`` mean ``values`` for a while."""
-    with contextlib.ExitStack() as stack:
-        for name, value in values.items():
-            stack.enter_context(patched(space, name, value))
-        yield

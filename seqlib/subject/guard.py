@@ -39,22 +39,27 @@ class Capture:
         self.warnings = []
 
     def __enter__(self):
-        out = _Bounded(MAX_OUTPUT)
-        with contextlib.ExitStack() as stack:
-            stack.callback(lambda: setattr(self, "stdout", out.text()))
-            stack.enter_context(_null_fd2())
-            stack.callback(_restore, sys, sys.stdin, sys.stdout, sys.stderr)
-            sys.stdin, sys.stdout, sys.stderr = io.StringIO(), out, _Bounded(0)
-            stack.enter_context(warnings.catch_warnings())
-            warnings.simplefilter("always")
-            warnings.showwarning = self._record
-            # A notebook that sets np.seterr(all="raise") is not wronged by exp(-inf).
-            stack.enter_context(np.errstate(all="warn", under="ignore"))
-            self._exits = stack.pop_all()
+        self._out = _Bounded(MAX_OUTPUT)
+        self._before = sys, (sys.stdin, sys.stdout, sys.stderr)
+        # A notebook that sets np.seterr(all="raise") is not wronged by exp(-inf).
+        self._contexts = (
+            _NullDescriptor2(),
+            warnings.catch_warnings(),
+            np.errstate(all="warn", under="ignore"),
+        )
+        for context in self._contexts:
+            context.__enter__()
+        sys.stdin, sys.stdout, sys.stderr = io.StringIO(), self._out, _Bounded(0)
+        warnings.simplefilter("always")
+        warnings.showwarning = self._record
         return self
 
     def __exit__(self, *exc):
-        self._exits.close()
+        for context in reversed(self._contexts):
+            context.__exit__(*exc)
+        system, streams = self._before
+        system.stdin, system.stdout, system.stderr = streams
+        self.stdout = self._out.text()
 
     def _record(self, message, category, *_, **__):
         if len(self.warnings) < MAX_WARNINGS:
@@ -120,24 +125,24 @@ class _Bounded(io.TextIOBase):
         return "".join(self._parts) + ("\n[output cut]" if self._cut else "")
 
 
-@contextlib.contextmanager
-def _null_fd2():
-    """Send file descriptor 2 to the null device, where there is one."""
-    if _is_null(2):  # as always in the sandbox
-        yield
-        return
-    try:
-        saved = os.dup(2)
-        with open(os.devnull, "wb") as null:
-            os.dup2(null.fileno(), 2)
-    except (OSError, AttributeError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
+class _NullDescriptor2:
+    """Context in which file descriptor 2 is the null device, where there is one."""
+
+    _saved = None
+
+    def __enter__(self):
+        if _is_null(2):  # as always in the sandbox
+            return
+        with contextlib.suppress(OSError, AttributeError):
+            saved = os.dup(2)
+            with open(os.devnull, "wb") as null:
+                os.dup2(null.fileno(), 2)
+            self._saved = saved
+
+    def __exit__(self, *exc):
+        if self._saved is not None:
+            os.dup2(self._saved, 2)
+            os.close(self._saved)
 
 
 def _is_null(descriptor):
@@ -145,7 +150,3 @@ def _is_null(descriptor):
         return bool(_NULL) and os.fstat(descriptor).st_rdev == _NULL
     except OSError:
         return False
-
-
-def _restore(system, stdin, stdout, stderr):
-    system.stdin, system.stdout, system.stderr = stdin, stdout, stderr

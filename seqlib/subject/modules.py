@@ -3,6 +3,8 @@
 import numpy as np
 import torch
 
+_FEW = 6  # names of parameters that a message shows
+
 
 def run_module(module, *, state, inputs, cotangent, mode):
     """Load weights, run forward and, if a cotangent is given, backward.
@@ -50,9 +52,16 @@ def _load(module, state):
     buffers = dict(module.named_buffers())
     missing = [name for name in state if name not in own and name not in buffers]
     extra = [name for name in own if name not in state]
-    if missing or extra:
+    if (missing or extra) and len(state) <= _FEW:
         raise ValueError(
             f"the module must have the parameters {', '.join(state)}, got {', '.join(own)}"
+        )
+    if missing or extra:
+        lacking = f"lacks {', '.join(missing[:_FEW])}" if missing else ""
+        besides = f"has {', '.join(extra[:_FEW])} besides" if extra else ""
+        said = " and ".join(part for part in (lacking, besides) if part)
+        raise ValueError(
+            f"the module must have the {len(state)} parameters of the text: it {said}"
         )
     for name, value in state.items():
         target = own.get(name, buffers.get(name))

@@ -161,12 +161,13 @@ def _without_arrays(key, what):
 
 def _refusal(value, what):
     name = str(getattr(type(value), "__name__", "object"))[:60]
-    advice = "return a NumPy array or a number"
+    verb = "pass" if what == "an argument" else "return"
+    advice = f"{verb} a NumPy array, a list or a number"
     if hasattr(type(value), "__next__"):
-        name, advice = f"{name} that has not run", "return a list, or an array made from it"
+        name, advice = f"{name} that has not run", f"{verb} a list, or an array made from it"
     elif issubclass(type(value), set | frozenset):
-        advice = "return a sorted list"
+        advice = f"{verb} a sorted list"
     elif callable(value):
-        advice = "call it and return its result"
+        advice = f"call it and {verb} its result"
     article = "an" if name[:1].lower() in "aeiou" else "a"
     return f"{what} is or contains {article} {name}; {advice}"

@@ -148,8 +148,17 @@ def unchanged(argument, value):
     return type(argument) is type(value) and (argument is value or argument == value)
 
 
+_NESTED = frozenset({list, tuple, dict})
+_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+
+
 def _caller(handle, ask):
+    def listed(arg):
+        return list(arg) if type(arg) in _VIEWS else arg
+
     def call(*args, **kwargs):
+        args = tuple(listed(arg) for arg in args)
+        kwargs = {key: listed(arg) for key, arg in kwargs.items()}
         return ask(handle.number, reduce(args, "an argument"), reduce(kwargs, "an argument"))
 
     return call
@@ -157,10 +166,17 @@ def _caller(handle, ask):
 
 def map_leaves(function, value) -> Any:
     """Apply ``function`` to every leaf of nested lists, tuples and dicts."""
-    if type(value) is list:
-        return [map_leaves(function, part) for part in value]
-    if type(value) is tuple:
-        return tuple(map_leaves(function, part) for part in value)
-    if type(value) is dict:
-        return {key: map_leaves(function, part) for key, part in value.items()}
-    return function(value)
+    kind = type(value)
+    if kind not in _NESTED:
+        return function(value)
+    # A call for every leaf would take as long again as what is done with them.
+    if kind is dict:
+        return {
+            key: map_leaves(function, part) if type(part) in _NESTED else function(part)
+            for key, part in value.items()
+        }
+    parts = [
+        map_leaves(function, part) if type(part) in _NESTED else function(part)
+        for part in value
+    ]
+    return parts if kind is list else tuple(parts)
