@@ -2,10 +2,12 @@
 
 from importlib import import_module
 
-__all__ = ["ASSIGNMENTS", "get_assignment", "get_task"]
+__all__ = ["ASSIGNMENTS", "PRACTICE", "get_assignment", "get_task"]
 
 # In the course's order. A name is added with its module.
-ASSIGNMENTS = ("rnn", "bptt", "gates", "attention", "layers")
+ASSIGNMENTS = ("rnn", "bptt", "gates", "attention", "masks", "tokens", "layers", "decoder")
+# For practice: released and checked as the others, but without points, so never graded.
+PRACTICE = ("setup",)
 
 
 def get_assignment(name):
@@ -26,8 +28,9 @@ def get_assignment(name):
     ValueError
         If there is no such assignment.
     """
-    if name not in ASSIGNMENTS:
-        raise ValueError(f"assignment must be one of {', '.join(ASSIGNMENTS)}, got {name!r}")
+    known = (*ASSIGNMENTS, *PRACTICE)
+    if name not in known:
+        raise ValueError(f"assignment must be one of {', '.join(known)}, got {name!r}")
     return import_module(f"seqlib.exercises.{name}").ASSIGNMENT
 
 

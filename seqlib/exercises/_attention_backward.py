@@ -67,6 +67,10 @@ def cases(rng):
             label="queries near 1e-6, keys near 1e6, n_q=5, n_k=3",
         ),
         Case(
+            _args(rng, 2, 5, 3, 7, size=1e7),
+            label="queries near 1e7, keys near 1e-7, n_q=2, n_k=5",
+        ),
+        Case(
             _args(rng, 3, 5, 7, 2, partial_mask(rng, 3, 5)),
             label="weights of a mask of shape (3, 5)",
             tag="mask",
@@ -97,6 +101,7 @@ TASK = Task(
     reference=reference,
     variant=variant,
     cases=cases,
+    version=2,
     kind="backward",
     options={"parts": ("dQ", "dK", "dV")},
     criteria=(

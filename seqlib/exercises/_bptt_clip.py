@@ -180,7 +180,7 @@ TASK = Task(
         _mistake(
             "nonfinite_zeros",
             "For a norm that is not finite the gradients become 0, which hides the fault.",
-            "deepspeedai/DeepSpeed#7171",
+            "our own: a guard that turns an alarm into a step of 0",
         ),
         _mistake(
             "no_constant",

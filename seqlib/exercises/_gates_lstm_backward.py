@@ -4,7 +4,7 @@ import numpy as np
 
 from seqlib.exercises._gates_cells import COLUMNS, MEAN, joined, normal, summed, taken_apart
 from seqlib.exercises._gates_lstm_mistakes import MISCONCEPTIONS
-from seqlib.exercises._gates_lstm_step import arguments
+from seqlib.exercises._gates_lstm_step import LSTM_EQUATIONS, arguments
 from seqlib.exercises.record import Case, Criterion, Task
 from seqlib.np.activation import sigmoid
 
@@ -130,7 +130,7 @@ TASK = Task(
     id="gates.lstm_step_backward",
     title="Backward pass of an LSTM step",
     signature="(dh, dC, x, h_prev, C_prev, f, i, C_tilde, o, C, W_f, W_i, W_C, W_o)",
-    equations=(),  # named when the chapter on the LSTM shows them
+    equations=LSTM_EQUATIONS,
     page="lstm#backward",
     reference=reference,
     variant=backward_variant,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from seqlib.exercises._gates_cells import normal
-from seqlib.exercises._gates_lstm_step import arguments, step_variant
+from seqlib.exercises._gates_lstm_step import LSTM_EQUATIONS, arguments, step_variant
 from seqlib.exercises.record import Case, Criterion, Misconception, Task
 from seqlib.np.lstm import lstm_cell
 from seqlib.np.lstm_weights import lstm_from_notes
@@ -82,7 +82,7 @@ TASK = Task(
     id="gates.lstm_sequence",
     title="An LSTM over a sequence",
     signature="(X, h_0, C_0, W_f, b_f, W_i, b_i, W_C, b_C, W_o, b_o)",
-    equations=(),  # named when the chapter on the LSTM shows them
+    equations=LSTM_EQUATIONS,
     page="lstm#sequence",
     reference=reference,
     variant=sequence_variant,

@@ -19,6 +19,14 @@ from seqlib.np.lstm import lstm_cell
 from seqlib.np.lstm_weights import lstm_from_notes
 
 LARGE = 1000.0
+LSTM_EQUATIONS = (
+    "eq-lstm-forget",
+    "eq-lstm-input",
+    "eq-lstm-candidate",
+    "eq-lstm-cell",
+    "eq-lstm-output",
+    "eq-lstm-hidden",
+)
 
 
 def reference(x, h_prev, C_prev, W_f, b_f, W_i, b_i, W_C, b_C, W_o, b_o):
@@ -99,7 +107,7 @@ TASK = Task(
     id="gates.lstm_step",
     title="One step of an LSTM",
     signature="(x, h_prev, C_prev, W_f, b_f, W_i, b_i, W_C, b_C, W_o, b_o)",
-    equations=(),  # named when the chapter on the LSTM shows them
+    equations=LSTM_EQUATIONS,
     page="lstm#gates",
     reference=reference,
     variant=step_variant,

@@ -114,7 +114,7 @@ TASK = Task(
     id="rnn.masked_cross_entropy",
     title="Cross-entropy of a padded batch",
     signature="(Z, y, ignored=-100)",
-    equations=(),
+    equations=("eq-3",),
     page="sequences#ignored-targets",
     reference=reference,
     variant=variant,

@@ -7,8 +7,6 @@ import numpy as np
 from seqlib.exercises.record import Case, Criterion, Misconception, Task, Tolerance
 from seqlib.np.loss import cross_entropy
 
-# Equation (3) will be named by the loss tasks when a page of the book shows it.
-
 
 def reference(Z, y):
     """Return the loss of each position."""
@@ -91,7 +89,7 @@ TASK = Task(
     id="rnn.token_losses",
     title="The loss of each position",
     signature="(Z, y)",
-    equations=(),
+    equations=("eq-3",),
     page="sequences#cross-entropy",
     reference=reference,
     variant=variant,

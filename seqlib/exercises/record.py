@@ -21,12 +21,16 @@ class Case:
         What is special, as the student reads it: ``"T=5 queries, S=7 keys, causal mask"``.
     tag : str
         Which criterion the case belongs to; ``"base"`` for the base value.
+    hidden
+        What the evaluation of a training task has to know about the case. The student's
+        function is not given it.
     """
 
     args: tuple
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""
     tag: str = "base"
+    hidden: Any = None
 
 
 def module_case(
@@ -250,6 +254,8 @@ class Assignment:
         Whether the notebook needs PyTorch.
     hours : float
         Expected working time.
+    graded : bool
+        False for a notebook for practice: its points count nowhere.
     """
 
     name: str
@@ -259,6 +265,7 @@ class Assignment:
     grants: tuple[str, ...] = ()
     torch: bool = False
     hours: float = 4.0
+    graded: bool = True
 
     @property
     def points(self):
