@@ -53,6 +53,14 @@ try:
     found = importlib.util.find_spec(PLUGINS) is not None
 except ModuleNotFoundError:
     found = False
+if found:
+    # What a late submission costs: nothing, until the numbers say so (seqlib/grading/late.py).
+    c.AssignLatePenalties.plugin_class = "seqlib.grading.late.LatePolicy"
+    c.LatePolicy.percent_per_day = 0
+    c.LatePolicy.max_percent = 100
+    c.LatePolicy.grace_minutes = 0
+    c.LatePolicy.timezone = "UTC"
+    c.LatePolicy.extensions = ""
 if found and sys.platform == "linux":
     c.Autograde.pre_convert_hook = f"{PLUGINS}.substitute"
     c.Autograde.exporter_class = f"{PLUGINS}.RepairExporter"

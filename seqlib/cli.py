@@ -22,7 +22,7 @@ Exit codes:
   1    something is wrong with what was asked for; the message says what
   2    the command was not understood
   3    the machine protects too little to run students' code
-  4    some submissions could not be graded, for reasons that are not theirs
+  4    some submissions could not be collected, or graded for reasons not theirs
   5    a replayed score differs from the recorded one
   130  interrupted; the same command goes on
 """
@@ -51,8 +51,41 @@ def release(root, names):
 
 
 @main.command()
+@click.argument("exports", nargs=-1, required=True, metavar="FILE_OR_FOLDER...")
+@click.option("--assignment", "name", required=True, metavar="NAME", help="Of what they are.")
+@click.option("--roster", type=click.Path(), metavar="CSV", help="Table of the class.")
+@click.option(
+    "--platform",
+    type=click.Choice(["auto", "canvas", "moodle", "blackboard", "gradescope", "generic"]),
+    default="auto",
+    show_default=True,
+    help="Whose form the names have.",
+)
+@click.option("--timezone", metavar="ZONE", help="The platform's, such as Europe/Berlin.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole report as JSON.")
+@click.pass_obj
+def collect(root, exports, as_json, **options):
+    """Put what a learning platform exports into grading/submitted/STUDENT/NAME.
+
+    A second run changes nothing; a newer submission replaces an older one, which is kept.
+    """
+    with _problems("grade"):
+        from seqlib.grading import console
+        from seqlib.grading.collect import collect as put
+        from seqlib.grading.collect_report import report_lines
+
+        report = put(_course(root), exports, **options)
+        if as_json:
+            console.print_json(report.to_dict())
+        else:
+            click.echo("\n".join(report_lines(report)))
+    sys.exit(0 if report.complete else NOT_GRADED)
+
+
+@main.command()
 @click.argument("name")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes; default: cores.")
+@click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster that grades.")
 @click.option("--only", multiple=True, metavar="STUDENT", help="Only this one; repeatable.")
 @click.option("--force", is_flag=True, help="Grade anew what has been graded already.")
 @click.option("--level", help="Isolation level; default: the best of the machine.")
@@ -76,6 +109,7 @@ def grade(root, name, as_json, **options):
 @main.command()
 @click.argument("name")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes; default: cores.")
+@click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster that grades.")
 @click.option("--only", multiple=True, metavar="STUDENT", help="Only this one; repeatable.")
 @click.option("--force", is_flag=True, help="Grade anew even where nothing has changed.")
 @click.option("--level", help="Isolation level; default: the best of the machine.")
@@ -180,6 +214,17 @@ def replay(root, student, task, level, trust_students):
 
 @main.command()
 @click.argument("name")
+@click.pass_obj
+def rubric(root, name):
+    """Print the rubric and the model answer of each question in words."""
+    with _problems():
+        from seqlib.grading.rubric import rubric_lines
+
+        click.echo("\n".join(rubric_lines(_course(root), name)))
+
+
+@main.command()
+@click.argument("name")
 @click.option("--book", help="Address of the book, for links; default: the one built here.")
 @click.pass_obj
 def report(root, name, book):
@@ -192,23 +237,93 @@ def report(root, name, book):
 
 
 @main.command()
-@click.option("--to", default="grades.csv", show_default=True, help="The file.")
+@click.argument("names", nargs=-1, metavar="[ASSIGNMENT]...")
+@click.option("--out", metavar="FOLDER", help="Default: grading/reports/analytics.")
+@click.option("--book", help="Address of the book, for links; default: the one built here.")
+@click.option("--roster", type=click.Path(), metavar="CSV", help="Table of the class.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON as well.")
+@click.pass_obj
+def analytics(root, names, roster, as_json, **options):
+    """Write a page on the class over several assignments, all that are graded or these.
+
+    Mistakes by week, difficulty and discrimination of the tasks, scores, who needs help.
+    """
+    with _problems("grade"):
+        from seqlib.grading import console
+        from seqlib.grading.analytics_page import write_analytics
+        from seqlib.grading.collect_roster import read_roster
+
+        people = read_roster(roster).people if roster else ()
+        class_list = [person.id for person in people]
+        data, paths = write_analytics(_course(root), names, class_list=class_list, **options)
+        if as_json:
+            console.print_json(data)
+        else:
+            click.echo("\n".join(_from(_course(root).root, path) for path in paths))
+
+
+@main.command()
+@click.option(
+    "--to",
+    default="generic",
+    show_default=True,
+    metavar="PLATFORM",
+    help="canvas, moodle, blackboard or generic.",
+)
+@click.option("--out", help="The file; default: grades.csv, or canvas.csv and the like.")
+@click.option(
+    "--template",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The file that the platform offers for download, to be filled.",
+)
 @click.option("--assignment", multiple=True, metavar="NAME", help="Only this one; repeatable.")
 @click.option("--student", multiple=True, metavar="ID", help="Only this one; repeatable.")
+@click.option(
+    "--column",
+    multiple=True,
+    metavar="NAME=COLUMN",
+    help="Column of an assignment that the platform calls otherwise; repeatable.",
+)
+@click.option("--match", metavar="COLUMN", help="Column by which students are found.")
+@click.option("--provisional", is_flag=True, help="Also export marks that are not final.")
+@click.option("--rescale", is_flag=True, help="Convert marks to the points of the column.")
 @click.pass_obj
-def export(root, to, assignment, student):
-    """Write the grades of the gradebook, manual ones included, as one CSV file."""
+def export(root, assignment, student, column, **options):
+    """Write the marks of the gradebook to a file that a learning platform takes back."""
     with _problems("grade"):
-        from seqlib.grading.export import COLUMNS, grades
+        from seqlib.grading.export_run import export as write
         from seqlib.grading.gradebook import open_gradebook
-        from seqlib.grading.tables import write_csv
 
-        with (
-            open_gradebook(_course(root)) as gradebook,
-            open(to, "w", encoding="utf-8", newline="") as file,
-        ):
-            write_csv(grades(gradebook, assignment, student), COLUMNS, file)
-        click.echo(to)
+        chosen = {"assignments": assignment, "students": student, "columns": _pairs(column)}
+        course = _course(root)
+        with open_gradebook(course) as gradebook:
+            for line in write(gradebook, course, **chosen, **options):
+                click.echo(line)
+
+
+@main.command()
+@click.argument("name")
+@click.option(
+    "--to",
+    default="generic",
+    show_default=True,
+    metavar="PLATFORM",
+    help="canvas, moodle, blackboard or generic.",
+)
+@click.option("--out", help="The archive; default: feedback-NAME-PLATFORM.zip.")
+@click.option("--student", multiple=True, metavar="ID", help="Only this one; repeatable.")
+@click.option("--provisional", is_flag=True, help="Also where the mark is not final.")
+@click.pass_obj
+def feedback(root, name, student, **options):
+    """Write the feedback pages of an assignment, packed for a learning platform."""
+    with _problems("grade"):
+        from seqlib.grading.feedback import feedback as write
+        from seqlib.grading.gradebook import open_gradebook
+
+        course = _course(root)
+        with open_gradebook(course) as gradebook:
+            for line in write(gradebook, course, name, students=student, **options):
+                click.echo(line)
 
 
 def _course(root):
@@ -217,11 +332,29 @@ def _course(root):
     return find_course(root)
 
 
+def _from(root, path):
+    """Return a path as seen from the course, as it is if it lies elsewhere."""
+    return str(path.relative_to(root) if path.is_relative_to(root) else path)
+
+
 def _assignment(task):
     name, dot, function = task.partition(".")
     if not (dot and name and function):
         raise ValueError(f"task must be <assignment>.<function>, got {task!r}")
     return name
+
+
+def _pairs(texts):
+    """Return ``{name: column}`` of ``NAME=COLUMN``."""
+    pairs = [text.partition("=") for text in texts]
+    wrong = [text for text, pair in zip(texts, pairs, strict=True) if not all(pair)]
+    if wrong:
+        raise ValueError(f"column must be NAME=COLUMN, got {wrong[0]!r}")
+    names = [name for name, _, _ in pairs]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"column must be given once for an assignment, got {twice[0]!r} again")
+    return {name: column for name, _, column in pairs}
 
 
 def _renamed(options):

@@ -179,7 +179,7 @@ def many_processes(facts):
     """Start many processes."""
     children = []
     with contextlib.suppress(OSError):
-        while len(children) < 4 * facts["processes"]:
+        while len(children) < 2 * facts["processes"]:
             if (pid := os.fork()) == 0:
                 time.sleep(30)
                 os._exit(0)
@@ -206,8 +206,9 @@ def much_memory_in_parts(facts):
 
     for _ in range(6):
         if os.fork() == 0:
-            block = mmap.mmap(-1, facts["memory"] // 2)
-            block.write(b"x" * len(block))
+            block = mmap.mmap(-1, facts["memory"] // 2)  # shared, as files in memory are
+            for _ in range(len(block) // MIB):
+                block.write(b"x" * MIB)
             time.sleep(30)
             os._exit(0)
     time.sleep(20)

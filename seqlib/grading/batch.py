@@ -42,6 +42,7 @@ def grade_class(
     force=False,
     trust_students=False,
     level=None,
+    dask=None,
     make_grader=None,
     on_result=None,
 ):
@@ -66,8 +67,12 @@ def grade_class(
         Whether to run students' code without protection.
     level : str, optional
         Isolation level; the best of the machine if None.
+    dask : str, optional
+        Address of the scheduler of a Dask cluster, whose workers grade in place of processes
+        of this machine: ``tcp://HOST:PORT`` or ``tls://HOST:PORT``.
     make_grader : callable, optional
-        Returns the grader of a worker process; for tests.
+        Returns the grader of a worker process; for tests. On a cluster it gets a copy of the
+        course, and ``trust_students`` and ``level``.
     on_result : callable, optional
         ``on_result(student, record or Failure)`` after each submission.
 
@@ -78,28 +83,49 @@ def grade_class(
     Raises
     ------
     ValueError
-        If there is no such assignment or student, or it has not been released.
+        If there is no such assignment or student, or it has not been released; or if
+        ``workers`` and ``dask`` are both given, or no scheduler is at the address.
+    RuntimeError
+        If workers cannot start, or a cluster goes away and does not come back.
     seqlib.grading.isolation.IsolationError
-        If the machine offers too little isolation and students are not trusted.
+        If a machine offers too little isolation and students are not trusted.
     """
     from seqlib.grading.gradebook import Writer
 
-    if not trust_students:
+    if dask is not None and workers is not None:
+        raise ValueError(
+            f"workers must be left out where a cluster grades, whose workers they are; "
+            f"got {workers}"
+        )
+    if dask is None and not trust_students:
         level = require_isolation(level)
     students = _chosen(course.students(name), students)
     course_secret(course.grading)  # made here, before several workers want it
-    writer = Writer(course, name)
-    make_grader = make_grader or functools.partial(
-        Grader, course, name, trust_students=trust_students, level=level
-    )
+    jobs = [(student, force) for student in students]
     outcome = Outcome()
-    running = run_jobs(
-        functools.partial(_worker, make_grader),
-        [(student, force) for student in students],
-        workers=min(workers or os.cpu_count() or 1, max(len(students), 1)),
-    )
+    if dask is None:
+        make_grader = make_grader or functools.partial(
+            Grader, course, name, trust_students=trust_students, level=level
+        )
+        running = run_jobs(
+            functools.partial(_worker, make_grader),
+            jobs,
+            workers=min(workers or os.cpu_count() or 1, max(len(students), 1)),
+        )
+    else:
+        from seqlib.grading import distributed
+
+        running = distributed.run_jobs(
+            course,
+            name,
+            jobs,
+            address=dask,
+            trust_students=trust_students,
+            level=level,
+            make_grader=make_grader,
+        )
     # Left early or not, the workers end with this loop.
-    with closing(running):
+    with closing(running), Writer(course, name) as writer:
         for (student, _), result in running:
             store = Store(course.records, name, student)
             if not isinstance(result, Failure):

@@ -16,20 +16,29 @@ import warnings
 
 from ..subject.driver import Session
 from ..subject.guard import Capture
-from . import codec, landlock, limits, namespaces, processes, shell, syscalls
+from . import codec, forks, landlock, limits, namespaces, processes, shell, syscalls
 
 # Bound here, because student code may replace what it finds in the module ``os``.
-_get_random_state, _set_random_state = random.getstate, random.setstate
-_fork, _exit, _waitpid = os.fork, os._exit, os.waitpid
+_fork, _exit, _waitpid = forks.fork, os._exit, os.waitpid
 
 CHANNEL = 64  # the one descriptor that P keeps beside 0, 1 and 2
 
 
 class Channel:
-    """Frames over a socket, in the child."""
+    """Frames over a socket, in the child.
 
-    def __init__(self, connection):
-        self._connection = connection
+    Parameters
+    ----------
+    descriptor : int
+        Of the socket.
+    passing : bool
+        Whether descriptors may come with messages, which takes longer to look for.
+    """
+
+    def __init__(self, descriptor, *, passing=False):
+        # With its kind given, the socket is not asked for it.
+        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, descriptor)
+        self._passing = passing
         self._data = bytearray()  # came, and was not asked for yet
         self._descriptors = []
 
@@ -45,11 +54,14 @@ class Channel:
         """Return the next ``count`` bytes."""
         while len(self._data) < count:
             size = min(max(count - len(self._data), 1 << 14), 1 << 20)
-            part, descriptors, _, _ = socket.recv_fds(self._connection, size, 1)
+            if self._passing:
+                part, descriptors, _, _ = socket.recv_fds(self._connection, size, 1)
+                self._descriptors += descriptors
+            else:
+                part = self._connection.recv(size)
             if not part:
                 raise EOFError
             self._data += part
-            self._descriptors += descriptors
         data = bytes(memoryview(self._data)[:count])
         del self._data[:count]
         return data
@@ -156,7 +168,7 @@ def _run_student(server, order, connection, parent, confined):
     sys.argv = [""]
     random.seed(0)  # the same unseeded numbers for every submission
     shell.begin(server.shell, bounds.output)
-    channel = Channel(socket.socket(fileno=CHANNEL))
+    channel = Channel(CHANNEL, passing=True)
     interpreter = server.shell
     server.__dict__.clear()
     channel.send({"ready": True})
@@ -177,6 +189,7 @@ def _set_environment(home):
 def _serve(channel, interpreter, bounds, task_filter):
     """Carry out the judge's commands until it closes the connection."""
     tasks, ended = set(), {}
+    carry_out = _requests(interpreter, channel, bounds.answer)
     while True:
         command = channel.read()
         if command["do"] == "cell":
@@ -189,6 +202,8 @@ def _serve(channel, interpreter, bounds, task_filter):
             os.close(descriptor)
             tasks.add(pid)
             channel.send({"pid": pid})
+        elif command["do"] == "request":
+            carry_out(command)
         elif command["do"] == "end":
             pid = command["pid"]
             if pid in tasks and pid not in ended:
@@ -210,17 +225,10 @@ def _reap(tasks, ended):
 
 
 def _quiet_fork():
-    """Fork without a warning of threads, and keep the state of the module ``random``.
-
-    That module takes a new seed in a fork; a task would then not run in the present state.
-    """
-    state = _get_random_state()
+    """Fork without a warning of threads."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pid = _fork()
-    if pid == 0:
-        _set_random_state(state)
-    return pid
+        return _fork()
 
 
 def _run_task(interpreter, descriptor, bounds, task_filter):
@@ -229,25 +237,34 @@ def _run_task(interpreter, descriptor, bounds, task_filter):
         os.close(CHANNEL)
         if task_filter is not None:
             task_filter.apply()
-        channel = Channel(socket.socket(fileno=descriptor))
-
-        def ask(number, args, kwargs):
-            channel.send({"ask": number, "args": args, "kwargs": kwargs})
-            answer = channel.read()
-            if "error" in answer:
-                raise _exception(*answer["error"])
-            return answer["value"]
-
-        session = None
+        channel = Channel(descriptor)
+        carry_out = _requests(interpreter, channel, bounds.answer)
         while True:
-            message = channel.read()
-            if session is None:
-                session = Session(_evaluate(interpreter, message["expression"]), ask)
-            answer(channel, session, message, bounds.answer)
+            carry_out(channel.read())
     except EOFError:
         _exit(0)
     finally:
         _exit(3)
+
+
+def _requests(interpreter, channel, limit):
+    """Return a function that carries out a request; what they keep is kept by expression."""
+    sessions = {}
+
+    def ask(number, args, kwargs):
+        channel.send({"ask": number, "args": args, "kwargs": kwargs})
+        answer = channel.read()
+        if "error" in answer:
+            raise _exception(*answer["error"])
+        return answer["value"]
+
+    def carry_out(message):
+        expression = message["expression"]
+        if expression not in sessions:
+            sessions[expression] = Session(_evaluate(interpreter, expression), ask)
+        answer(channel, sessions[expression], message, limit)
+
+    return carry_out
 
 
 def answer(channel, session, message, limit):
@@ -271,6 +288,8 @@ def _evaluate(interpreter, expression):
 
     If it has none, return a function that raises the reason, so that each request gets it.
     """
+    if expression.isidentifier() and expression in interpreter.user_ns:
+        return interpreter.user_ns[expression]
     with Capture():
         try:
             return eval(compile(expression, __file__, "eval"), interpreter.user_ns)

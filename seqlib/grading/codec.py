@@ -41,6 +41,13 @@ DTYPES = (
     *("float16", "float32", "float64", "complex64", "complex128"),
 )
 _CODES = {name: code for code, name in enumerate(DTYPES)}
+# How each lies in the bytes, and what it is.
+_STORED = [
+    (np.dtype(n.replace("bool", "uint8")).newbyteorder("<"), np.dtype(n)) for n in DTYPES
+]
+_LENGTH, _U16, _U32 = struct.Struct("<cI"), struct.Struct("<H"), struct.Struct("<I")
+_FLOAT, _COMPLEX, _ARRAY = struct.Struct("<d"), struct.Struct("<dd"), struct.Struct("<BB")
+_LIST, _TENSOR = b"lT"
 
 
 class CodecError(ValueError):
@@ -95,7 +102,7 @@ def decode(body, *, markers=False):
     CodecError
         If ``body`` is not the encoding of one value.
     """
-    decoder = _Decoder(body, markers)
+    decoder = _Decoder(bytes(body), markers)
     value = decoder.value(0)
     if decoder.at != len(body):
         raise CodecError(f"{len(body) - decoder.at} bytes after the value")
@@ -107,12 +114,11 @@ class _Encoder:
         self.limit = limit
         self.parts, self.size, self.nodes = [], 0, 0
 
-    def put(self, *parts):
-        for part in parts:
-            self.size += len(part)
-            if self.size > self.limit:
-                raise CodecError(f"a value must take at most {self.limit} bytes, got more")
-            self.parts.append(part)
+    def put(self, part):
+        self.size += len(part)
+        if self.size > self.limit:
+            raise CodecError(f"a value must take at most {self.limit} bytes, got more")
+        self.parts.append(part)
 
     def value(self, value, depth):
         self.nodes += 1
@@ -122,27 +128,15 @@ class _Encoder:
             raise CodecError(f"a value must have at most {MAX_NODES} parts, got more")
         # Exact types: a subclass may lie about itself, and reducing it is not done here.
         kind = type(value)
-        if value is None:
-            self.put(b"N")
-        elif kind is bool:
-            self.put(b"+" if value else b"-")
-        elif kind is int:
-            self.put(b"i", _integer(value))
-        elif kind is float:
-            self.put(b"f", struct.pack("<d", value))
-        elif kind is complex:
-            self.put(b"c", struct.pack("<dd", value.real, value.imag))
-        elif kind is str:
-            text = value.encode("utf-8", "replace")
-            self.put(b"s", struct.pack("<I", len(text)), text)
-        elif kind is bytes:
-            self.put(b"b", struct.pack("<I", len(value)), value)
+        simple = _SIMPLE.get(kind)
+        if simple is not None:
+            self.put(simple(value))
         elif kind is list or kind is tuple:
-            self.put(b"l" if kind is list else b"t", struct.pack("<I", len(value)))
+            self.put(_LENGTH.pack(b"l" if kind is list else b"t", len(value)))
             for item in value:
                 self.value(item, depth + 1)
         elif kind is dict:
-            self.put(b"d", struct.pack("<I", len(value)))
+            self.put(_LENGTH.pack(b"d", len(value)))
             for key, item in value.items():
                 self.value(key, depth + 1)
                 self.value(item, depth + 1)
@@ -151,11 +145,11 @@ class _Encoder:
         elif isinstance(value, np.generic) and kind.__module__ == "numpy":
             self.array(b"g", np.asarray(value))
         elif kind is values.Seed:
-            self.put(b"S", _integer(value.number))
+            self.put(b"S" + _integer(value.number))
         elif kind is values.Handle and value.number is not None:
-            self.put(b"H", struct.pack("<I", value.number))
+            self.put(_LENGTH.pack(b"H", value.number))
         elif kind is values.AsTensor:
-            self.put(b"T", bytes([value.requires_grad]))
+            self.put(bytes([_TENSOR, value.requires_grad]))
             self.array(b"a", value.array)
         else:
             raise CodecError(f"a value must be plain, got a {kind.__module__}.{kind.__name__}")
@@ -172,24 +166,29 @@ class _Encoder:
         if array.ndim > MAX_AXES:
             raise CodecError(f"an array must have at most {MAX_AXES} axes, got {array.ndim}")
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        sizes = struct.pack(f"<{array.ndim}Q", *array.shape)
-        self.put(tag, bytes([_CODES[name], array.ndim]), sizes, little.tobytes())
+        self.put(tag + struct.pack(f"<BB{array.ndim}Q", _CODES[name], array.ndim, *array.shape))
+        self.put(little.tobytes())
 
 
 class _Decoder:
     def __init__(self, body, markers):
-        self.body, self.markers = memoryview(body), markers
+        self.body, self.size, self.markers = body, len(body), markers
         self.at, self.nodes = 0, 0
 
+    def step(self, count):
+        """Go on by some bytes, if there are as many; return where they begin."""
+        start = self.at
+        if count > self.size - start:
+            raise CodecError(f"{count} bytes announced, {self.size - start} bytes are left")
+        self.at = start + count
+        return start
+
     def take(self, count):
-        left = len(self.body) - self.at
-        if count > left:
-            raise CodecError(f"{count} bytes announced, {left} bytes are left")
-        self.at += count
-        return self.body[self.at - count : self.at]
+        start = self.step(count)
+        return self.body[start : self.at]
 
     def unpack(self, form):
-        return struct.unpack(form, self.take(struct.calcsize(form)))
+        return form.unpack_from(self.body, self.step(form.size))
 
     def value(self, depth):
         self.nodes += 1
@@ -197,87 +196,78 @@ class _Decoder:
             raise CodecError(f"a value must be nested at most {MAX_DEPTH} deep, got deeper")
         if self.nodes > MAX_NODES:
             raise CodecError(f"a value must have at most {MAX_NODES} parts, got more")
-        tag = bytes(self.take(1))
-        if tag == b"N":
-            return None
-        if tag in b"+-":
-            return tag == b"+"
-        if tag == b"i":
-            return self.integer()
-        if tag == b"f":
-            return self.unpack("<d")[0]
-        if tag == b"c":
-            return complex(*self.unpack("<dd"))
-        if tag == b"s":
-            return str(self.take(*self.unpack("<I")), "utf-8", "replace")
-        if tag == b"b":
-            return bytes(self.take(*self.unpack("<I")))
+        tag = self.body[self.step(1)]
+        read = _READERS.get(tag)
+        if read is not None:
+            return read(self)
         if tag in b"lt":
             items = [self.value(depth + 1) for _ in range(self.count())]
-            return items if tag == b"l" else tuple(items)
-        if tag == b"d":
+            return items if tag == _LIST else tuple(items)
+        if tag in b"d":
             return self.dict(depth + 1)
-        if tag == b"a":
-            return self.array()
         if self.markers and tag in b"gSHT":
             return self.marker(tag)
-        raise CodecError(f"no value starts with {tag!r}")
+        raise CodecError(f"no value starts with {bytes([tag])!r}")
 
     def count(self):
         """Return a number of items: each takes a byte at least, so it cannot exceed these."""
-        (count,) = self.unpack("<I")
-        if count > len(self.body) - self.at:
-            raise CodecError(f"{count} items announced, {len(self.body) - self.at} bytes left")
+        (count,) = self.unpack(_U32)
+        if count > self.size - self.at:
+            raise CodecError(f"{count} items announced, {self.size - self.at} bytes left")
         return count
 
     def integer(self):
-        (length,) = self.unpack("<H")
+        (length,) = self.unpack(_U16)
         if length > MAX_INT_BYTES:
-            raise CodecError(
-                f"an integer must take at most {MAX_INT_BYTES} bytes, got {length}"
-            )
+            raise CodecError(f"an integer may take {MAX_INT_BYTES} bytes, got {length}")
         return int.from_bytes(self.take(length), "little", signed=True)
 
     def dict(self, depth):
         items = [(self.value(depth), self.value(depth)) for _ in range(self.count())]
         try:
-            hashes = Counter(hash(key) for key, _ in items)
+            # Keys chosen to share one hash would make the dict quadratic in time.
+            if len(items) > MAX_SHARED:
+                shared = max(Counter(hash(key) for key, _ in items).values())
+                if shared > MAX_SHARED:
+                    raise CodecError(f"keys must differ, got {shared} with one hash")
+            return dict(items)
         except TypeError:
             raise CodecError("a key must be hashable") from None
-        # Keys chosen to share one hash would make the dict quadratic in time.
-        shared = max(hashes.values(), default=0)
-        if shared > MAX_SHARED:
-            raise CodecError(f"keys must differ, got {shared} with one hash")
-        return dict(items)
 
     def array(self):
-        code, axes = self.unpack("<BB")
+        code, axes = self.unpack(_ARRAY)
         if code >= len(DTYPES) or axes > MAX_AXES:
             raise CodecError(f"no array has dtype code {code} and {axes} axes")
-        shape = self.unpack(f"<{axes}Q")
+        shape = struct.unpack_from(f"<{axes}Q", self.body, self.step(8 * axes))
         size, extent = 1, 1
         for length in shape:
             size, extent = size * length, extent * max(length, 1)
         if extent > MAX_SIZE:
             raise CodecError(f"an array must have at most {MAX_SIZE} entries, got {shape}")
         # A byte that is neither 0 nor 1 is no bool, so these are compared with 0.
-        dtype = np.dtype("uint8" if DTYPES[code] == "bool" else DTYPES[code])
-        data = self.take(size * dtype.itemsize)
-        array = np.frombuffer(data, dtype.newbyteorder("<"), size).reshape(shape)
-        return np.array(array != 0 if DTYPES[code] == "bool" else array, dtype=DTYPES[code])
+        stored, dtype = _STORED[code]
+        start = self.step(size * stored.itemsize)
+        array = np.frombuffer(self.body, stored, size, start) if size else np.empty(0, stored)
+        array = array != 0 if dtype.kind == "b" else array
+        return np.array(array.reshape(shape), dtype=dtype)
 
     def marker(self, tag):
-        if tag == b"g":
+        if tag in b"g":
             return self.array()[()]
-        if tag == b"S":
+        if tag in b"S":
             return values.Seed(self.integer())
-        if tag == b"H":
-            return values.Handle(None, *self.unpack("<I"))
+        if tag in b"H":
+            return values.Handle(None, *self.unpack(_U32))
         flag = self.take(1)[0]
         array = self.value(MAX_DEPTH)
         if type(array) is not np.ndarray:
             raise CodecError(f"a tensor must be made from an array, got {type(array).__name__}")
         return values.AsTensor(array, bool(flag))
+
+
+def _text(value):
+    text = value.encode("utf-8", "replace")
+    return _LENGTH.pack(b"s", len(text)) + text
 
 
 def _integer(value):
@@ -286,3 +276,25 @@ def _integer(value):
     if length > MAX_INT_BYTES:
         raise CodecError(f"an integer must take at most {MAX_INT_BYTES} bytes, got {length}")
     return struct.pack("<H", length) + value.to_bytes(length, "little", signed=True)
+
+
+_SIMPLE = {
+    type(None): lambda value: b"N",
+    bool: lambda value: b"+" if value else b"-",
+    int: lambda value: b"i" + _integer(value),
+    float: lambda value: b"f" + _FLOAT.pack(value),
+    complex: lambda value: b"c" + _COMPLEX.pack(value.real, value.imag),
+    str: _text,
+    bytes: lambda value: _LENGTH.pack(b"b", len(value)) + value,
+}
+_READERS = {
+    ord("N"): lambda decoder: None,
+    ord("+"): lambda decoder: True,
+    ord("-"): lambda decoder: False,
+    ord("i"): _Decoder.integer,
+    ord("f"): lambda decoder: decoder.unpack(_FLOAT)[0],
+    ord("c"): lambda decoder: complex(*decoder.unpack(_COMPLEX)),
+    ord("s"): lambda decoder: str(decoder.take(*decoder.unpack(_U32)), "utf-8", "replace"),
+    ord("b"): lambda decoder: decoder.take(*decoder.unpack(_U32)),
+    ord("a"): _Decoder.array,
+}

@@ -11,7 +11,9 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.table import Table
 from rich.text import Text
 
+from seqlib.exercises import get_assignment
 from seqlib.grading.batch import grade_class
+from seqlib.grading.marks import all_stale_marks
 from seqlib.judge.result import TaskResult, number
 
 MANY = 20
@@ -26,11 +28,20 @@ class _Rate(ProgressColumn):
 
 def grade(course, name, *, quiet=False, **options):
     """Grade a class with a progress bar on the error stream; return the outcome."""
+    if not get_assignment(name).graded:
+        raise ValueError(
+            f"assignment must be a graded one, got {name!r}, which is for practice"
+        )
     total = len(options.get("students") or course.students(name))
     if not total:
         raise ValueError(
             f"submissions must lie in grading/submitted/<student>/{name}/, got none"
         )
+    if options.get("dask"):
+        from seqlib.grading.distributed import caution
+
+        if found := caution(options["dask"]):
+            Console(stderr=True).print(f"Caution: {found}", highlight=False, markup=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate())
     with Progress(*columns, TimeLeft(), console=Console(stderr=True), disable=quiet) as bar:
         task = bar.add_task(f"Grading {name}", total=total)
@@ -56,12 +67,22 @@ def show_outcome(course, name, outcome):
         console.print(f"{reused} had been graded before and were not graded again.")
     for student, message in list(outcome.failures.items())[:MANY]:
         console.print(f"{escape(student)} could not be graded: {escape(message)}")
-    for student, cells in _stale(course, name, outcome.records).items():
+    for student, cells in all_stale_marks(course, name, outcome.records).items():
         console.print(
             f"{escape(student)}: marks given to an older submission: {', '.join(cells)}"
         )
-    console.print("Graded notebooks: grading/autograded; gradebook: grading/gradebook.db")
+    console.print(f"Graded notebooks: grading/autograded; gradebook: {_gradebook(course)}")
     console.print(f"Next: seqlib report {name}, nbgrader generate_feedback {name}")
+
+
+def _gradebook(course):
+    """Return where the gradebook is, without a password."""
+    from seqlib.grading.database import shown
+    from seqlib.grading.gradebook import address
+
+    where = address(course)
+    file = where.removeprefix(f"sqlite:///{course.root}/")
+    return file if file != where else escape(shown(where))
 
 
 def show_changes(found, outcome):
@@ -112,6 +133,7 @@ def show_record(submission, record):
     print(f"State       {submission['state'].replace('_', ' ')}")
     for title, lines in (
         ("Mended", submission["mends"]),
+        ("Noted", submission.get("notes", ())),
         ("Left out", submission["left_out"]),
     ):
         for line in lines:
@@ -139,17 +161,3 @@ def _console():
     return Console(
         soft_wrap=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 120
     )
-
-
-def _stale(course, name, records):
-    """Return the marks that were given to older submissions, by student."""
-    from seqlib.grading.gradebook import open_gradebook
-    from seqlib.grading.marks import stale_marks
-    from seqlib.grading.records import Store
-
-    with open_gradebook(course) as gradebook:
-        found = {
-            student: stale_marks(gradebook, Store(course.records, name, student), name, student)
-            for student in records
-        }
-    return {student: cells for student, cells in found.items() if cells}

@@ -6,22 +6,31 @@ place where nbgrader expects them, so that formgrader, ``nbgrader generate_feedb
 """
 
 import json
-import os
 import shutil
 import stat
-import sys
 import warnings
 from pathlib import Path
 
-import nbformat
-from nbgrader import utils
-from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades, SaveCells
-
+from seqlib.grading.database import alone, problems_of, repeated
+from seqlib.grading.lean import (
+    one_transaction,
+    shared,
+    version_read_here,
+    without_collections,
+    without_grammars,
+)
 from seqlib.grading.marks import remember_marks
 from seqlib.grading.records import Store, write_atomically
 from seqlib.grading.release import load_config
+
+with without_grammars(), without_collections():
+    import nbformat
+    from nbgrader import api, utils
+    from nbgrader.api import Gradebook, MissingEntry
+    from nbgrader.coursedir import CourseDirectory
+    from nbgrader.preprocessors import SaveCells, latesubmissions, saveautogrades
+
+    from seqlib.grading.kept import KeptGradebook
 
 
 def register(course, name):
@@ -37,18 +46,21 @@ def register(course, name):
     Raises
     ------
     ValueError
-        If the gradebook has the assignment with other cells, and submissions of it.
+        If the gradebook has the assignment with other cells, and submissions of it; or if the
+        address is none of a gradebook.
     """
-    # nbgrader calls `alembic` by its bare name when it makes a gradebook.
-    beside = str(Path(sys.executable).parent)
-    if beside not in os.environ.get("PATH", "").split(os.pathsep):
-        os.environ["PATH"] = os.pathsep.join([beside, os.environ.get("PATH", "")])
     config = load_config(course)
     directory = CourseDirectory(config=config)
+    with problems_of(directory.db_url), alone(directory.db_url):
+        repeated(lambda: _register(course, name, config, directory))
+
+
+def _register(course, name, config, directory):
     release = course.release(name)
     data = (cell["metadata"].get("nbgrader", {}) for cell in release["cells"])
     released = {d["grade_id"]: d.get("checksum") for d in data if "grade_id" in d}
-    with _quiet(), Gradebook(directory.db_url, directory.course_id) as gradebook:
+    with _quiet(), _open(directory) as gradebook:
+        _know_course(gradebook)
         gradebook.update_or_create_assignment(name)
         try:
             cells = gradebook.find_notebook(name, name).source_cells
@@ -67,10 +79,37 @@ def register(course, name):
         ) from error
 
 
+def _know_course(gradebook):
+    """Enter the course that the assignments refer to, as PostgreSQL demands of a reference.
+
+    nbgrader enters it only where it has a name, and by default it has none.
+    """
+    if gradebook.engine.dialect.name == "sqlite":
+        return
+    if gradebook.db.get(api.Course, gradebook.course_id) is None:
+        gradebook.db.add(api.Course(id=gradebook.course_id))
+        gradebook.db.commit()
+
+
+def address(course):
+    """Return the address of a course's gradebook, ``CourseDirectory.db_url``."""
+    return CourseDirectory(config=load_config(course)).db_url
+
+
 def open_gradebook(course):
-    """Return the gradebook of a course, an ``nbgrader.api.Gradebook``; close it after use."""
-    directory = CourseDirectory(config=load_config(course))
-    return Gradebook(directory.db_url, directory.course_id)
+    """Return the gradebook of a course, an ``nbgrader.api.Gradebook``; close it after use.
+
+    Raises
+    ------
+    ValueError
+        If the address in the configuration is none of a gradebook that can be opened.
+    """
+    return _open(CourseDirectory(config=load_config(course)))
+
+
+def _open(directory, kind=Gradebook):
+    with version_read_here(api), problems_of(directory.db_url):
+        return repeated(lambda: kind(directory.db_url, directory.course_id))
 
 
 def _resources(directory, name, student):
@@ -80,7 +119,7 @@ def _resources(directory, name, student):
 
 
 class Writer:
-    """Applies records to the gradebook of a course.
+    """Applies records to the gradebook of a course; close it, or use it as a context.
 
     Parameters
     ----------
@@ -97,11 +136,22 @@ class Writer:
         self.config = load_config(course) if config is None else config
         self.directory = CourseDirectory(config=self.config)
         register(course, name)
-        self._preprocessors = [
-            make(config=self.config) for make in (SaveAutoGrades, AssignLatePenalties)
-        ]
-        with _quiet(), open_gradebook(self.course) as gradebook:
-            self._applied = _applied(gradebook, name)
+        self._save_scores = saveautogrades.SaveAutoGrades(config=self.config)
+        self._assign_penalties = latesubmissions.AssignLatePenalties(config=self.config)
+        self._assign_penalties.init_plugin()  # says what is wrong before anything is graded
+        self._gradebook = _open(self.directory, KeptGradebook)
+        with _quiet(), one_transaction(self._gradebook):
+            self._applied = _applied(self._gradebook, name)
+
+    def close(self):
+        """Close the gradebook."""
+        self._gradebook.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
 
     def apply(self, record, *, force=False):
         """Bring the gradebook and the graded notebook in line with a record.
@@ -125,19 +175,32 @@ class Writer:
         timestamp = self.timestamp(student)
         if not force and self._is_applied(student, timestamp, notebook):
             return False
-        with _quiet():
-            with open_gradebook(self.course) as gradebook:
-                gradebook.update_or_create_student(student)
-                given = {} if timestamp is None else {"timestamp": timestamp}
-                gradebook.update_or_create_submission(self.name, student, **given)
-                remember_marks(gradebook, store, self.name, student, digest)
-            for preprocessor in self._preprocessors:
-                notebook, _ = preprocessor.preprocess(
-                    notebook, _resources(self.directory, self.name, student)
-                )
+        notebook = repeated(lambda: self._save(student, digest, timestamp, notebook))
         self._write(student, notebook)
         self._applied[student] = (timestamp, _expected_scores(notebook))
         return True
+
+    def _save(self, student, digest, timestamp, notebook):
+        """Write a graded notebook to the gradebook, and return it as nbgrader leaves it."""
+        gradebook = self._gradebook
+        store = Store(self.course.records, self.name, student)
+        with (
+            _quiet(),
+            one_transaction(gradebook),
+            shared(gradebook, saveautogrades, latesubmissions),
+        ):
+            gradebook.update_or_create_student(student)
+            # Without a time too: one that is there was that of an older submission.
+            submission = gradebook.update_or_create_submission(
+                self.name, student, timestamp=timestamp
+            )
+            with gradebook.at(submission):
+                remember_marks(gradebook, store, self.name, student, digest)
+                about = _resources(self.directory, self.name, student)
+                with gradebook.committing_once():
+                    notebook, about = self._save_scores.preprocess(notebook, about)
+                # The penalty may depend on the score, so that is in the database by now.
+                return self._assign_penalties.preprocess(notebook, about)[0]
 
     def timestamp(self, student):
         """Return the time of a submission from its ``timestamp.txt``; None if there is none."""

@@ -10,15 +10,19 @@ from seqlib.exercises import get_assignment
 from seqlib.grading import execution, present
 from seqlib.grading.intake import take_in
 from seqlib.grading.isolation import require_isolation
+from seqlib.grading.judging import Judging, judge_call
 from seqlib.grading.notebook import to_json
-from seqlib.grading.records import Key, Store, recorded
-from seqlib.grading.secret import course_secret, seed
-from seqlib.grading.summary import libraries, now, submission_record, task_entry, unread
-from seqlib.judge.judge import JUDGE_VERSION, judge
+from seqlib.grading.records import Store, recorded
+from seqlib.grading.secret import course_secret
+from seqlib.grading.summary import now, submission_record
+from seqlib.judge.judge import JUDGE_VERSION
 from seqlib.judge.result import TaskResult
 
 TRUSTED = "trusted"
-_PLOTS = re.compile(r"^\s*(?:import|from|%)\s*matplotlib\b", re.MULTILINE)
+_LOADED = {
+    "plots": re.compile(r"^\s*(?:import|from|%)\s*matplotlib\b", re.MULTILINE),
+    "torch": re.compile(r"^\s*(?:import|from)\s*torch\b", re.MULTILINE),
+}
 STATES = (
     "graded",
     "graded_with_repairs",
@@ -47,6 +51,7 @@ class Grader:
         self.course = course
         self.assignment = get_assignment(name)
         self.release = course.release(name)
+        self._release_digest = hashlib.sha256(to_json(self.release).encode()).hexdigest()
         self.tasks = {task.id: task for task in self.assignment.tasks}
         self.secret = course_secret(course.grading)
         self._sandboxes, self._build = {}, None
@@ -77,20 +82,22 @@ class Grader:
         """
         name = self.assignment.name
         store = Store(self.course.records, name, student)
-        taken = take_in(self.course.submission(student, name), name, self.release)
+        folder = self.course.submission(student, name)
+        taken = take_in(folder, name, self.release, self.assignment)
         basis = self.basis()
         old = store.submission()
         same = old and old["submission"] == taken.digest and old["basis"] == basis
         if same and not force and store.notebook(taken.digest) is not None:
             return old | {"reused": True}
         start = time.perf_counter()
-        done, tasks = self._run(student, taken, store, force)
-        record = submission_record(self.assignment, student, taken, done, tasks) | {
+        done, judging = self._run(student, taken, store, force)
+        record = submission_record(self.assignment, student, taken, done, judging.entries) | {
             "basis": basis,
             "seconds": round(time.perf_counter() - start, 3),
             "graded_at": now(),
         }
-        store.save_submission(taken.digest, to_json(self._shown(taken, done)), record)
+        shown = to_json(self._shown(taken, done))
+        store.save_submission(taken.digest, shown, record, judging.records())
         return record | {"submission": taken.digest, "reused": False}
 
     def replay(self, student, task_id):
@@ -119,7 +126,7 @@ class Grader:
         def judge_task(call, session):
             if call.task != task_id:
                 return [], 0.0
-            again.append(self._judge(call, session, record["seed"]))
+            again.append(judge_call(self.tasks[task_id], session, record["seed"]))
             return [], 0.0
 
         with self._session(taken.notebook) as session:
@@ -131,7 +138,7 @@ class Grader:
     def basis(self):
         """Return what a grade depends on besides the submission."""
         return {
-            "release": hashlib.sha256(to_json(self.release).encode()).hexdigest(),
+            "release": self._release_digest,
             "level": self.level,
             "judge": JUDGE_VERSION,
             "exercises": {task.id: task.version for task in self.assignment.tasks},
@@ -152,51 +159,18 @@ class Grader:
         self.close()
 
     def _run(self, student, taken, store, force):
-        """Return the execution of a notebook and what is kept of its tasks."""
-        tasks = {}
-
-        def judge_task(call, session):
-            task = self.tasks.get(call.task)
-            if task is None or task.function != call.function:
-                return None
-            if taken.unreadable:
-                tasks[task.id] = unread(task)
-                return [f"{task.id}: 0 points", taken.unreadable], 0.0
-            key = Key(task.id, task.version, JUDGE_VERSION, self.level)
-            record = None if force else store.task(taken.digest, key)
-            if record is None:
-                record = self._task_record(student, call, session)
-                store.save_task(taken.digest, key, record)
-            result = TaskResult.from_dict(record["result"])
-            tasks[task.id] = task_entry(result, record["seconds"], key)
-            return result.lines(), min(max(result.score, 0.0), task.points)
-
+        """Return the execution of a notebook and the judging of its tasks."""
+        judging = Judging(self, student, taken, store, force)
+        run, judge_task = execution.run_notebook, judging.judge_task
         if taken.unreadable:
-            return execution.run_notebook(taken.notebook, _Idle(), judge_task), tasks
+            return run(taken.notebook, _Idle(), judge_task), judging
         with self._session(taken.notebook) as session:
-            return execution.run_notebook(taken.notebook, session, judge_task), tasks
-
-    def _task_record(self, student, call, session):
-        task = self.tasks[call.task]
-        number = seed(self.secret, student, task.id, task.version)
-        start = time.perf_counter()
-        result = self._judge(call, session, number)
-        return {
-            "student": student,
-            "assignment": self.assignment.name,
-            "seed": number,
-            "result": result.to_dict(),
-            "seconds": round(time.perf_counter() - start, 3),
-            "libraries": libraries(),
-            "graded_at": now(),
-        }
-
-    def _judge(self, call, session, number):
-        subject = session.subject(call.function)
-        try:
-            return judge(self.tasks[call.task], subject, number)
-        finally:
-            subject.close()
+            done = run(taken.notebook, session, judge_task)
+            sure = judging.confirm(session)
+        if not sure:
+            with self._session(taken.notebook) as session:
+                done = run(taken.notebook, session, judge_task)
+        return done, judging
 
     def _shown(self, taken, done):
         """Return the notebook as people see it: graded, harmless, with a note on top."""
@@ -204,6 +178,7 @@ class Grader:
         lines = [
             *([taken.unreadable] if taken.unreadable else []),
             *taken.mends,
+            *taken.notes,
             *done.left_out,
         ]
         key = "grading-note"
@@ -225,23 +200,28 @@ class Grader:
 
             self._build = tempfile.TemporaryDirectory()
             self._package = write_student_build(self.assignment.grants, self._build.name)
-        with self._sandbox(plots=_draws(notebook)).open(self._package) as session:
+        with self._sandbox(notebook).open(self._package) as session:
             yield session
 
-    def _sandbox(self, *, plots):
-        """Return a sandbox; one with matplotlib takes twice as long to fork."""
-        if plots not in self._sandboxes:
-            from seqlib.grading.sandbox import Sandbox
+    def _sandbox(self, notebook):
+        """Return the sandbox that has loaded what a notebook imports, and no more.
 
-            options = {"torch": self.assignment.torch, "plots": plots}
-            self._sandboxes[plots] = Sandbox(level=self._wanted, **options)
-        return self._sandboxes[plots]
+        One with matplotlib takes twice as long to fork, and PyTorch a second to import.
+        """
+        code = [c["source"] for c in notebook["cells"] if c["cell_type"] == "code"]
+        loaded = {name: any(map(says.search, code)) for name, says in _LOADED.items()}
+        loaded["torch"] |= self.assignment.torch
+        key = tuple(name for name, wanted in loaded.items() if wanted)
+        if key not in self._sandboxes:
+            from seqlib.grading import sandbox
 
-
-def _draws(notebook):
-    """Whether a cell imports matplotlib."""
-    code = (cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code")
-    return any(map(_PLOTS.search, code))
+            # To import PyTorch does not give more memory.
+            limits = None if self.assignment.torch else sandbox.Limits()
+            refuse = {name for task in self.assignment.tasks for name in task.shortcuts}
+            self._sandboxes[key] = sandbox.Sandbox(
+                level=self._wanted, limits=limits, refuse=refuse, **loaded
+            )
+        return self._sandboxes[key]
 
 
 class _Idle:

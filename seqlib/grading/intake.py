@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from seqlib.grading.notebook import MAX_BYTES, UnreadableError, read_cells
 from seqlib.grading.repair import Released, edits, repair
+from seqlib.grading.versions import grading_note
 
 MAX_FILES = 200
 MAX_DEPTH = 4
@@ -44,6 +45,8 @@ class Intake:
         SHA-256 of that file in hexadecimal.
     mends : tuple of str
         One sentence for each thing that was mended or assumed.
+    notes : tuple of str
+        Sentences about what needed no mending: the versions of its tasks.
     partial : bool
         Whether some of the work in the file was lost.
     unreadable : str
@@ -54,11 +57,12 @@ class Intake:
     file: str = ""
     digest: str = hashlib.sha256(b"").hexdigest()
     mends: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     partial: bool = False
     unreadable: str = ""
 
 
-def take_in(folder, name, release):
+def take_in(folder, name, release, assignment=None):
     """Read, choose and repair the notebook of a submission.
 
     The file called ``<name>.ipynb`` is taken if it is of this assignment and holds work; else
@@ -72,6 +76,9 @@ def take_in(folder, name, release):
         Name of the released notebook, without ending.
     release : dict
         The released notebook.
+    assignment : seqlib.exercises.record.Assignment, optional
+        The installed tasks. If given, a sentence tells where the notebook was released with
+        other versions of them.
 
     Returns
     -------
@@ -106,11 +113,13 @@ def take_in(folder, name, release):
     if others:
         names = ", ".join(f'"{_shown(other)}"' for other in others[:5])
         assumed.append(f"Files that Python could import or run play no part: {names}.")
+    note = grading_note(cells.versions, assignment) if assignment else ""
     return Intake(
         notebook=repaired.notebook,
         file=path,
         digest=hashlib.sha256(data).hexdigest(),
         mends=(*assumed, *cells.mends, *repaired.mends),
+        notes=(note,) if note else (),
         partial=cells.partial,
     )
 
@@ -150,6 +159,40 @@ def find_files(folder, expected=""):
     PermissionError
         If a notebook may not be read, or a folder where no notebook was found elsewhere.
     """
+    found = list_files(folder, expected)
+    files = [(name, read_file(path)) for name, path in found.notebooks]
+    for name, path in () if files else found.archives:
+        files += _unzip(read_file(path), name)
+    for name, path in () if files else found.texts:
+        files.append((name, read_file(path)))
+    if found.locked and not files:
+        raise found.locked[0]
+    return files[:MAX_NOTEBOOKS], found.others
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What lies in a folder, by the ending of its name; nothing has been read.
+
+    Attributes
+    ----------
+    notebooks, archives, texts : list of (str, Path)
+        The first ``MAX_NOTEBOOKS`` of each kind, with their names relative to the folder.
+    others : list of str
+        Names that shadow.
+    locked : list of PermissionError
+        Of the folders that may not be read.
+    """
+
+    notebooks: list
+    archives: list
+    texts: list
+    others: list
+    locked: list
+
+
+def list_files(folder, expected=""):
+    """Return the :class:`Listing` of a folder, as :func:`find_files` goes through it."""
     notebooks, archives, texts, others, locked = [], [], [], [], []
     first = [folder / expected] if expected and _is_file(folder / expected) else []
     for path in dict.fromkeys(itertools.chain(first, _walk(folder, locked))):
@@ -164,14 +207,8 @@ def find_files(folder, expected=""):
             others.append(name)
         elif lower.endswith(TEXT) and lower != "timestamp.txt":
             texts.append((name, path))
-    files = [(name, _read(path)) for name, path in notebooks[:MAX_NOTEBOOKS]]
-    for name, path in () if files else archives[:MAX_NOTEBOOKS]:
-        files += _unzip(_read(path), name)
-    for name, path in () if files else texts[:MAX_NOTEBOOKS]:
-        files.append((name, _read(path)))
-    if locked and not files:
-        raise locked[0]
-    return files[:MAX_NOTEBOOKS], others
+    most = MAX_NOTEBOOKS
+    return Listing(notebooks[:most], archives[:most], texts[:most], others, locked)
 
 
 def _walk(folder, locked):
@@ -205,7 +242,8 @@ def _is_file(path):
     return os.path.lexists(path) and stat.S_ISREG(path.lstat().st_mode)
 
 
-def _read(path):
+def read_file(path):
+    """Return the bytes of a file, as many as a notebook may have and one more."""
     # One byte beyond the limit is enough for the reader to refuse it.
     with open(path, "rb") as file:
         return file.read(MAX_BYTES + 1)

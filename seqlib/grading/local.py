@@ -1,17 +1,22 @@
 """A student's own run of a whole notebook: ``seqlib check NOTEBOOK``."""
 
+import math
 from pathlib import Path
 
-from seqlib.exercises import get_task
+from seqlib.exercises import get_assignment, get_task
 from seqlib.grading.calls import check_call
 from seqlib.grading.notebook import read_cells
 from seqlib.grading.trusted import TrustedSubmission
+from seqlib.grading.versions import local_note
+from seqlib.judge.check import progress
 from seqlib.judge.judge import judge
 from seqlib.judge.seeds import local_seed
 
 
 def check_notebook(path, *, seed=None, write=print):
     """Run a notebook from the top in this process and judge the tasks that it checks.
+
+    A task that is checked more than once counts with its last check, as in the notebook.
 
     Parameters
     ----------
@@ -25,7 +30,7 @@ def check_notebook(path, *, seed=None, write=print):
     Returns
     -------
     score, points : float
-        Sums over the tasks of the notebook.
+        Sums over the tasks that the notebook checks.
 
     Raises
     ------
@@ -37,12 +42,16 @@ def check_notebook(path, *, seed=None, write=print):
     read = read_cells(Path(path).read_bytes())
     for mend in read.mends:
         write(f"Note: {mend}")
-    score = points = 0.0
+    calls = [_call(cell) for cell in read.cells]
+    for name in dict.fromkeys(_assignment(call.task) for call in calls if call):
+        note = local_note(read.versions, get_assignment(name))
+        if note:
+            write(note)
+    earned, possible = {}, {}
     with TrustedSubmission() as session:
-        for number, cell in enumerate(read.cells, start=1):
+        for number, (cell, call) in enumerate(zip(read.cells, calls, strict=True), start=1):
             if cell["cell_type"] != "code":
                 continue
-            call = check_call(cell["source"])
             if call is None:
                 result = session.run_cell(cell["source"])
                 for output in result.outputs:
@@ -53,9 +62,18 @@ def check_notebook(path, *, seed=None, write=print):
             result = judge(
                 task, session.subject(call.function), local_seed(task) if seed is None else seed
             )
+            earned[task.id], possible[task.id] = result.score, result.points
             for line in result.lines():
                 write(line)
-            score, points = score + result.score, points + result.points
-    if not points:
-        raise ValueError('notebook must have cells such as check("rnn.rnn_cell", rnn_cell)')
-    return score, points
+            write(progress(get_assignment(_assignment(task.id)), earned))
+    if not possible:
+        raise ValueError('notebook must have cells such as check("rnn.rnn_step", rnn_step)')
+    return math.fsum(earned.values()), math.fsum(possible.values())
+
+
+def _call(cell):
+    return check_call(cell["source"]) if cell["cell_type"] == "code" else None
+
+
+def _assignment(task_id):
+    return task_id.partition(".")[0]

@@ -6,7 +6,7 @@ given to another text. Here the submission is remembered with each mark.
 
 import json
 
-from seqlib.grading.records import write_atomically
+from seqlib.grading.records import Store, write_atomically
 
 FILE = "marks.json"
 
@@ -28,6 +28,28 @@ def marks_of(gradebook, name, student):
             if comment.manual_comment is not None:
                 found.setdefault(comment.name, [None, None, None])[2] = comment.manual_comment
     return found
+
+
+def marked_students(gradebook, name):
+    """Return the students to whose submissions of an assignment a person wrote something."""
+    from nbgrader.api import Comment, Grade, Student, SubmittedAssignment, SubmittedNotebook
+    from sqlalchemy import or_
+
+    given = {
+        Grade: (Grade.manual_score, Grade.extra_credit),
+        Comment: (Comment.manual_comment,),
+    }
+    return {
+        student
+        for kind, columns in given.items()
+        for (student,) in gradebook.db.query(Student.id)
+        .join(SubmittedAssignment, SubmittedAssignment.student_id == Student.id)
+        .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .join(kind, kind.notebook_id == SubmittedNotebook.id)
+        .filter(SubmittedAssignment.name == name)
+        .filter(or_(*(column.is_not(None) for column in columns)))
+        .distinct()
+    }
 
 
 def remember_marks(gradebook, store, name, student, digest):
@@ -54,6 +76,32 @@ def stale_marks(gradebook, store, name, student):
     applied = _read(store).get("applied")
     marks = _dated(gradebook, store, name, student, applied)
     return sorted(cell for cell, mark in marks.items() if mark["submission"] != applied)
+
+
+def all_stale_marks(course, name, students):
+    """Return ``{student: cells}`` of the marks that were given to older submissions.
+
+    Parameters
+    ----------
+    course : seqlib.grading.course.Course
+        Where everything lies. Its gradebook is not opened, or made, before a submission of
+        these students was written to it.
+    name : str
+        The assignment.
+    students : iterable of str
+        Whose marks.
+    """
+    from seqlib.grading.gradebook import open_gradebook
+
+    stores = {student: Store(course.records, name, student) for student in students}
+    if not any((store.folder / FILE).exists() for store in stores.values()):
+        return {}
+    with open_gradebook(course) as gradebook:
+        found = {
+            student: stale_marks(gradebook, stores[student], name, student)
+            for student in sorted(marked_students(gradebook, name).intersection(stores))
+        }
+    return {student: cells for student, cells in found.items() if cells}
 
 
 def _dated(gradebook, store, name, student, digest):

@@ -9,6 +9,8 @@ import json
 import re
 from dataclasses import dataclass
 
+from seqlib.grading.versions import carried
+
 MAX_BYTES = 20_000_000
 MAX_CELLS = 1000
 # Each JSON object or list costs the reader about 100 bytes beyond its text.
@@ -42,11 +44,14 @@ class Cells:
         One sentence for each thing that was mended.
     partial : bool
         Whether some of the work in the file was lost.
+    versions : dict or None
+        What it was released with, as :func:`seqlib.grading.versions.carried` reads it.
     """
 
     cells: list
     mends: tuple[str, ...] = ()
     partial: bool = False
+    versions: dict | None = None
 
 
 def read_cells(data):
@@ -77,7 +82,7 @@ def read_cells(data):
     if data.startswith(b"PK\x03\x04"):
         raise UnreadableError("The file is a ZIP archive, not a notebook.")
     text, mends = _decode(data)
-    raw, more, partial = _parse(text)
+    raw, more, partial, metadata = _parse(text)
     if len(raw) > MAX_CELLS:
         more = [*more, f"Only the first {MAX_CELLS} of {len(raw)} cells were read."]
         raw, partial = raw[:MAX_CELLS], True
@@ -88,7 +93,7 @@ def read_cells(data):
         if len(cell["source"]) > MAX_SOURCE:
             more = [*more, f"A cell of {len(cell['source'])} characters was left out."]
             cell["source"], partial = "", True
-    return Cells(cells, (*mends, *more), partial)
+    return Cells(cells, (*mends, *more), partial, carried(metadata))
 
 
 def _decode(data):
@@ -112,21 +117,21 @@ def _decode(data):
 
 
 def _parse(text):
-    """Return the raw cells, mends, and whether something was lost."""
+    """Return the raw cells, mends, whether something was lost, and the metadata."""
     if text.count("{") + text.count("[") > MAX_CONTAINERS:
         raise UnreadableError("The file has too many parts to be a notebook.")
     found, notebook = _load(text)
     if found:
         old = isinstance(notebook, dict) and "worksheets" in notebook
         mends = ["The file was in notebook format 3 and was read as such."] if old else []
-        return _cells_of(notebook), mends, False
+        return _cells_of(notebook), mends, False, _metadata_of(notebook)
     for side, name in (("ours", "first"), ("theirs", "second")):
         resolved = _resolve_conflicts(text, side)
         found, notebook = (False, None) if resolved is None else _load(resolved)
         if found:
             mend = f"Marks of an unfinished merge were removed; the {name} version was kept."
-            return _cells_of(notebook), [mend], False
-    return _salvage(text)
+            return _cells_of(notebook), [mend], False, _metadata_of(notebook)
+    return *_salvage(text), None
 
 
 def _load(text):
@@ -148,6 +153,10 @@ def _cells_of(notebook):
             found = [s.get("cells") for s in sheets if isinstance(s, dict)]
             return [cell for cells in found if isinstance(cells, list) for cell in cells]
     raise UnreadableError("The file holds no cells, so it is not a notebook.")
+
+
+def _metadata_of(notebook):
+    return notebook.get("metadata") if isinstance(notebook, dict) else None
 
 
 def _resolve_conflicts(text, side):

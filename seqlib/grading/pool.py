@@ -27,7 +27,7 @@ class Failure:
 
 
 def run_jobs(make_worker, jobs, *, workers=1, attempts=ATTEMPTS, seconds=JOB_SECONDS):
-    """Do jobs in worker processes.
+    """Do jobs in worker processes, which start at once.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ def run_jobs(make_worker, jobs, *, workers=1, attempts=ATTEMPTS, seconds=JOB_SEC
     seconds : float
         After which a job counts as hanging.
 
-    Yields
-    ------
-    job, result
-        The result may be a :class:`Failure`. If the loop over them is left early, by Ctrl-C
-        for instance, all processes are ended.
+    Returns
+    -------
+    generator
+        Of pairs ``job, result``. The result may be a :class:`Failure`. When it is closed, or
+        the loop over it is left by an exception, all processes are ended.
 
     Raises
     ------
@@ -58,12 +58,23 @@ def run_jobs(make_worker, jobs, *, workers=1, attempts=ATTEMPTS, seconds=JOB_SEC
     """
     if workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
+    running = _run(make_worker, jobs, workers, attempts, seconds)
+    next(running)
+    return running
+
+
+def _run(make_worker, jobs, workers, attempts, seconds):
+    """Start the workers, yield None, then yield the results."""
     waiting = deque((job, 1) for job in jobs)
     pool = []
     try:
+        while waiting and len(pool) < workers:
+            pool.append(WorkerProcess(make_worker))
+            pool[-1].give(*waiting.popleft())
+        yield None
         while waiting or any(worker.busy for worker in pool):
             if waiting and len(pool) < workers and not any(w.idle for w in pool):
-                pool.append(_Process(make_worker))
+                pool.append(WorkerProcess(make_worker))
                 continue
             for worker in pool:
                 if worker.idle and waiting:
@@ -89,8 +100,14 @@ def run_jobs(make_worker, jobs, *, workers=1, attempts=ATTEMPTS, seconds=JOB_SEC
             worker.join()
 
 
-class _Process:
-    """A worker process as the parent sees it."""
+class WorkerProcess:
+    """A worker process as the parent sees it.
+
+    Parameters
+    ----------
+    make_worker : callable
+        As :func:`run_jobs` takes it.
+    """
 
     def __init__(self, make_worker):
         context = get_context("spawn")
@@ -106,12 +123,32 @@ class _Process:
         theirs.close()
         self._job, self._attempt, self._since = None, 0, 0.0
         self.alive, self.idle, self.busy = True, False, False
+        self._ready = False
 
     def give(self, job, attempt):
+        """Send a job, which may be before the process is ready for it."""
         self._job, self._attempt, self._since = job, attempt, time.monotonic()
         self.idle, self.busy = False, True
         with contextlib.suppress(OSError):  # a dead worker is noticed when it is read from
             self.pipe.send(job)
+
+    def do(self, job, seconds=JOB_SECONDS):
+        """Return the result of one job, or a :class:`Failure`, when it is there.
+
+        The process has ended after a failure if ``alive`` is false.
+
+        Raises
+        ------
+        RuntimeError
+            If the process cannot start.
+        """
+        self.give(job, 1)
+        while True:
+            left = max(self._since + seconds - time.monotonic(), 0.0)
+            ready = connection.wait([self.pipe], timeout=left)
+            done = self.take() if ready else self.give_up(seconds)
+            if done is not None:
+                return done[2]
 
     def take(self):
         """Return ``job, attempt, outcome`` if what is there is one, else None."""
@@ -122,14 +159,15 @@ class _Process:
             self.end()
             self.join()
             message = f"the worker process ended ({_how(self._process.exitcode)})"
-            if not self.busy:
+            if not self._ready:
                 raise RuntimeError(f"a worker could not start: {message}") from None
             return self._finish(Failure(message))
         if kind == "cannot start":
             raise RuntimeError(f"a worker could not start: {value}")
-        self.idle = True
         if kind == "ready":
+            self._ready, self.idle = True, not self.busy
             return None
+        self.idle = True
         return self._finish(value if kind == "done" else Failure(value))
 
     def give_up(self, seconds):
@@ -138,22 +176,32 @@ class _Process:
         return self._finish(Failure(f"no result after {seconds:g} s"))
 
     def overdue(self, seconds):
+        """Whether the job has taken longer than some seconds."""
         return self.busy and time.monotonic() - self._since > seconds
 
     def _finish(self, outcome):
         self.busy = False
         return self._job, self._attempt, outcome
 
-    def end(self):
-        self.alive = self.idle = False
-        self.pipe.close()
+    def interrupt(self):
+        """End the process while another thread waits for a job of it, which then fails."""
         self._process.terminate()
 
+    def end(self):
+        """Ask the process to end, by the end of its pipe if it waits for a job there."""
+        self.alive = self.idle = False
+        self.pipe.close()
+        if self.busy or not self._ready:
+            self._process.terminate()
+
     def join(self):
-        self._process.join(10)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
+        """Wait until the process has ended, and end it by force if need be."""
+        for stop in (self._process.terminate, self._process.kill):
+            self._process.join(10)
+            if not self._process.is_alive():
+                return
+            stop()
+        self._process.join()
 
 
 def _work(make_worker, pipe):

@@ -3,10 +3,10 @@
 import contextlib
 import os
 import signal
+import stat
 import time
 from typing import NamedTuple
 
-_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
@@ -16,7 +16,7 @@ class Usage(NamedTuple):
     Attributes
     ----------
     memory : int
-        Bytes of anonymous memory, each process counted beyond what the fork server has.
+        Bytes that no file backs, three processes counted beyond what the fork server has.
     seconds : float
         CPU seconds, those of processes that have ended and were waited for included.
     """
@@ -47,13 +47,19 @@ def tree(pid):
 
 
 def anonymous_memory(pid):
-    """Return the bytes of a process that are not backed by files, 0 if it has ended."""
-    try:
-        with open(f"/proc/{pid}/statm") as file:
-            _, resident, shared, *_ = map(int, file.read().split())
-    except (OSError, ValueError):
-        return 0
-    return (resident - shared) * _PAGE
+    """Return the bytes of a process that no file on a disk backs, 0 if it has ended.
+
+    Memory that it shares with its forks (``MAP_SHARED``) and what was swapped out count too.
+    """
+    with contextlib.suppress(OSError):
+        return _bytes(f"/proc/{pid}/status", ("RssAnon:", "RssShmem:", "VmSwap:"))
+    return 0
+
+
+def _bytes(path, names):
+    """Return the sum of some lines ``name: number kB`` of a file of /proc."""
+    with open(path) as file:
+        return 1024 * sum(int(line.split()[1]) for line in file if line.startswith(names))
 
 
 def cpu_seconds(pid):
@@ -67,18 +73,17 @@ def cpu_seconds(pid):
 
 
 def proportional_memory(pid):
-    """Return the anonymous bytes of a process, shared ones divided by how many share them.
+    """Return the same bytes, but shared ones divided by how many share them.
 
-    Exact, but ten times as slow as :func:`anonymous_memory`. None if it cannot be read.
+    Exact, but ten times as slow as :func:`anonymous_memory`. 0 if the process has ended, None
+    if that cannot be read.
     """
     try:
-        with open(f"/proc/{pid}/smaps_rollup") as file:
-            for line in file:
-                if line.startswith("Pss_Anon:"):
-                    return int(line.split()[1]) * 1024
+        return _bytes(f"/proc/{pid}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:", "SwapPss:"))
+    except ProcessLookupError:
+        return 0
     except OSError:
-        pass
-    return None
+        return None if started(pid) else 0
 
 
 def proportional_usage(pid):
@@ -93,7 +98,8 @@ def proportional_usage(pid):
 def usage(pid, shared):
     """Return the ``Usage`` of ``pid`` and its descendants.
 
-    What a process shares with its forks counts in each of them.
+    What a process shares with its forks counts in each of them. The memory is an upper bound,
+    but for what the first three processes have in place of the fork server's.
 
     Parameters
     ----------
@@ -102,11 +108,46 @@ def usage(pid, shared):
     shared : int
         Anonymous bytes of the fork server, which every process shares at first.
     """
-    memory, seconds = 0, 0.0
+    memory, seconds = [], 0.0
     for process in tree(pid):
-        memory += max(0, anonymous_memory(process) - shared)
+        memory.append(anonymous_memory(process))
         seconds += cpu_seconds(process)
-    return Usage(memory, seconds)
+    return Usage(max(0, sum(memory) - shared * min(len(memory), 3)), seconds)
+
+
+def nameless_files(pid, device):
+    """Return the bytes that files without a name take on a disk, held open by some processes.
+
+    They lie in no folder, and take their place until the last process lets them go. Of one
+    that is mapped and closed, the length of the mapping counts.
+
+    Parameters
+    ----------
+    pid : int
+        Of the supervisor, whose descendants count too.
+    device : int
+        The disk, as ``st_dev``.
+    """
+    sizes = {}
+    for process in tree(pid):
+        with contextlib.suppress(OSError):
+            for number in os.listdir(f"/proc/{process}/fd"):
+                with contextlib.suppress(OSError):
+                    file = os.stat(f"/proc/{process}/fd/{number}")
+                    if file.st_nlink == 0 and stat.S_ISREG(file.st_mode):
+                        sizes[file.st_dev, file.st_ino] = file.st_blocks * 512
+        with contextlib.suppress(OSError), open(f"/proc/{process}/maps") as file:
+            for line in file:
+                if line.endswith("(deleted)\n"):
+                    _add_mapping(line, sizes)
+    return sum(size for (where, _), size in sizes.items() if where == device)
+
+
+def _add_mapping(line, sizes):
+    ends, _, _, device, inode, *_ = line.split()
+    first, last = (int(end, 16) for end in ends.split("-"))
+    major, minor = (int(part, 16) for part in device.split(":"))
+    sizes.setdefault((os.makedev(major, minor), int(inode)), last - first)
 
 
 def started(pid):

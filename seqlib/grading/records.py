@@ -6,10 +6,10 @@ Beside it, a folder per submission (named by the digest of its file) holds the g
 and one record per task, exercise version, judge version and isolation level.
 """
 
-import contextlib
 import json
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,15 +68,33 @@ class Store:
 
     def save_task(self, digest, key, record):
         """Write the record of one task."""
-        whole = record | vars(key) | {"submission": digest, "format": FORMAT}
-        # Its name is made to last together with the submission's record.
-        write_atomically(self.of(digest) / key.file, _to_json(whole), sync_folder=False)
+        write_together(self._task_files(digest, {key: record}))
 
-    def save_submission(self, digest, notebook, record):
-        """Write the graded notebook and then, as the last thing, the submission's record."""
-        write_atomically(self.of(digest) / NOTEBOOK, notebook)
+    def save_submission(self, digest, notebook, record, tasks=None):
+        """Write the graded notebook and then, as the last thing, the submission's record.
+
+        Parameters
+        ----------
+        digest : str
+            Of the submission.
+        notebook : str
+            What has been graded.
+        record : dict
+            Of the submission.
+        tasks : dict, optional
+            ``{key: record}`` of tasks, which are written beside the notebook.
+        """
+        files = self._task_files(digest, tasks or {})
+        write_together(files | {self.of(digest) / NOTEBOOK: notebook})
         whole = record | {"submission": digest, "format": FORMAT}
         write_atomically(self.folder / SUBMISSION, _to_json(whole))
+
+    def _task_files(self, digest, tasks):
+        common = {"submission": digest, "format": FORMAT}
+        return {
+            self.of(digest) / key.file: _to_json(record | vars(key) | common)
+            for key, record in tasks.items()
+        }
 
     def save_failure(self, message):
         """Note that the submission could not be graded for reasons that are not its own."""
@@ -103,17 +121,20 @@ class Store:
 def failures(records, assignment):
     """Return ``{student: message}`` of submissions that could not be graded the last time."""
     folder = Path(records) / assignment
-    students = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
-    found = {student: Store(records, assignment, student).failure() for student in students}
+    found = {s: Store(records, assignment, s).failure() for s in _students(folder)}
     return {student: message for student, message in found.items() if message is not None}
 
 
 def all_submissions(records, assignment):
     """Return ``{student: submission record}`` of an assignment, in the order of the ids."""
     folder = Path(records) / assignment
-    students = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
-    found = {student: Store(records, assignment, student).submission() for student in students}
+    found = {s: Store(records, assignment, s).submission() for s in _students(folder)}
     return {student: record for student, record in found.items() if record is not None}
+
+
+def _students(folder):
+    """Return the names of the folders in a folder; desktops leave files of their own there."""
+    return sorted(p.name for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
 
 
 def recorded(course, name, student, task_id):
@@ -140,7 +161,7 @@ def recorded(course, name, student, task_id):
     return submission, record
 
 
-def write_atomically(path, text, *, sync_folder=True):
+def write_atomically(path, text):
     """Write a file so that it has its old content or the whole new one at any moment.
 
     Parameters
@@ -149,28 +170,51 @@ def write_atomically(path, text, *, sync_folder=True):
         Its folder is made if need be.
     text : str
         Content, written in UTF-8.
-    sync_folder : bool, default=True
-        Whether to wait until the new name is on the disk as well as the content.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    write_together({path: text})
+
+
+def write_together(files):
+    """Write several files, each as :func:`write_atomically`, and wait for the disk once.
+
+    Parameters
+    ----------
+    files : dict
+        ``{path: text}``.
+    """
+    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in files}
     try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(temporary[path], "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        _sync(temporary.values())
+        for path in files:
+            os.replace(temporary[path], path)
     finally:
-        temporary.unlink(missing_ok=True)
-    if not sync_folder:
-        return
+        for path in temporary.values():
+            path.unlink(missing_ok=True)
     # Windows cannot open folders and needs no such step.
-    with contextlib.suppress(PermissionError):
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    if os.name == "posix":
+        _sync({path.parent for path in files})
+
+
+def _sync(paths):
+    """Wait until files or folders are on the disk, which waits for all of them at a time."""
+    paths = list(paths)
+    if len(paths) > 1:
+        with ThreadPoolExecutor(len(paths)) as pool:
+            list(pool.map(_sync_one, paths))
+    elif paths:
+        _sync_one(paths[0])
+
+
+def _sync_one(path):
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _to_json(record):

@@ -8,6 +8,7 @@ from pathlib import Path
 from seqlib.exercises import get_assignment
 from seqlib.grading.calls import check_call
 from seqlib.grading.course import CONFIG
+from seqlib.grading.versions import KEY, installed
 
 KERNEL = "python3"
 
@@ -16,6 +17,7 @@ def release(course, name, *, out=None):
     """Write the students' notebook of an assignment.
 
     The same source gives the same bytes, so the release is committed and a test makes it anew.
+    Its metadata hold the versions of its tasks (see ``seqlib.grading.versions``).
     The gradebook is not touched; it learns of the assignment when it is graded.
 
     Parameters
@@ -48,6 +50,7 @@ def release(course, name, *, out=None):
     target = (Path(out) if out is not None else course.root / "assignments") / name
     with tempfile.TemporaryDirectory() as scratch:
         _generate(course, name, scratch)
+        _stamp(Path(scratch) / name / f"{name}.ipynb", assignment)
         # Only a complete release takes the place of the old one.
         target.mkdir(parents=True, exist_ok=True)
         shutil.copytree(Path(scratch) / name, target, dirs_exist_ok=True)
@@ -75,6 +78,14 @@ def _generate(course, name, folder):
         raise ValueError(f"nbgrader must accept the source of {name}: {error}") from error
 
 
+def _stamp(path, assignment):
+    """Write the versions of the tasks into a notebook, in the form that nbformat gives it."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    notebook["metadata"][KEY] = installed(assignment)
+    text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True)
+    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
 def load_config(course):
     """Return nbgrader's configuration of a course."""
     from traitlets.config.loader import PyFileConfigLoader
@@ -97,7 +108,8 @@ def faults(notebook, assignment):
     list of str
         One sentence each; empty if the notebook is sound.
     """
-    return [*_file_faults(notebook), *_grading_faults(notebook["cells"], assignment)]
+    about_cells = _grading_faults if assignment.graded else _practice_faults
+    return [*_file_faults(notebook), *about_cells(notebook["cells"], assignment)]
 
 
 def _file_faults(notebook):
@@ -143,3 +155,14 @@ def _grading_faults(cells, assignment):
         yield f"{missing!r} of the record must have a cell"
     if assignment.points != 100:
         yield f"the points of the record must sum to 100, got {assignment.points:g}"
+
+
+def _practice_faults(cells, assignment):
+    """Say what would make a notebook for practice look like a graded one, or check nothing."""
+    calls = [check_call("".join(cell["source"])) for cell in cells]
+    for cell in cells:
+        if cell["metadata"].get("nbgrader", {}).get("grade"):
+            yield f"cell {cell['id']!r} must not be graded, since the notebook has no points"
+    for task in assignment.tasks:
+        if (task.id, task.function) not in calls:
+            yield f"{task.id!r} of the record must have a cell"

@@ -130,8 +130,8 @@ class RemoteSubject:
     def _frame(self, request):
         plain, functions = number_handles(request)
         number = self._number + len(self._under_way)
-        message = {"number": number, "expression": self._expression, "request": plain}
-        return codec.frame(message), functions
+        message = {"do": "request", "number": number, "expression": self._expression}
+        return codec.frame(message | {"request": plain}), functions
 
     def _post(self, request, data, watch):
         self._under_way.append((request, len(data)))
@@ -202,6 +202,26 @@ class RemoteSubject:
         elif fault.kind == "memory":
             message = f"the call used {fault}"
         return Reply(error=message, fault=fault.kind)
+
+
+class EndState(RemoteSubject):
+    """A function of a notebook that has run to its end, called where its cells were run.
+
+    No process is forked, so it costs little; but a request may change what all later ones
+    find, and one that ends the process leaves no state to go on in.
+    """
+
+    def fresh(self):
+        """Refuse: there is one such state."""
+        raise RuntimeError("a function at the end of a notebook has no fresh copy")
+
+    def close(self):
+        """Leave the process as it is; it ends with the submission."""
+        self._forget()
+
+    def _open(self):
+        self._check_state()
+        return self._submission.itself()
 
 
 def _checked(fields):

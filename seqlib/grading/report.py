@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from seqlib.exercises import get_assignment
+from seqlib.grading.late_report import late_sentences
+from seqlib.grading.marks import all_stale_marks
 from seqlib.grading.records import all_submissions, failures, write_atomically
 from seqlib.grading.summary import STATES
 from seqlib.grading.tables import write_csv
@@ -46,7 +48,9 @@ def write_report(course, name, *, book=None):
         raise ValueError(f"{name} must have graded submissions; run `seqlib grade {name}`")
     folder = course.report(name)
     book = "../../../_build/html/book" if book is None else book.rstrip("/")
-    data = class_data(assignment, submissions, failed)
+    stale = all_stale_marks(course, name, submissions)
+    late = late_sentences(course, name, submissions)
+    data = class_data(assignment, submissions, failed, stale, late)
     for mistake in data["mistakes"]:
         mistake["link"] = link(book, mistake["page"])
     for student in data["students"]:
@@ -61,7 +65,7 @@ def write_report(course, name, *, book=None):
     return paths
 
 
-def class_data(assignment, submissions, failed):
+def class_data(assignment, submissions, failed, stale=None, late=None):
     """Return what the report shows, as plain values.
 
     Parameters
@@ -72,8 +76,16 @@ def class_data(assignment, submissions, failed):
         ``{student: record of the submission}``.
     failed : dict
         ``{student: message}`` of those that could not be graded.
+    stale : dict, optional
+        ``{student: cells}`` whose marks were given to an older submission.
+    late : dict, optional
+        ``{student: sentence}`` of late submissions.
     """
-    students = [_student(assignment, s, r, failed.get(s)) for s, r in submissions.items()]
+    stale, late = stale or {}, late or {}
+    students = [
+        _student(assignment, s, r, failed.get(s), stale.get(s, ()), late.get(s))
+        for s, r in submissions.items()
+    ]
     students += [
         _student(assignment, student, None, message)
         for student, message in failed.items()
@@ -93,7 +105,7 @@ def class_data(assignment, submissions, failed):
     }
 
 
-def _student(assignment, student, record, failure):
+def _student(assignment, student, record, failure, stale=(), late=None):
     tasks = {} if record is None else record["tasks"]
     return {
         "student": student,
@@ -105,7 +117,9 @@ def _student(assignment, student, record, failure):
         "remarks": [
             *([f"Could not be graded: {failure}"] if failure else []),
             *([] if record is None else [record["unreadable"]] if record["unreadable"] else []),
-            *([] if record is None else [*record["mends"], *record["left_out"]]),
+            *([] if record is None else _remarks(record)),
+            *([f"Marks given to an older submission: {', '.join(stale)}."] if stale else []),
+            *([late] if late else []),
         ],
         "diagnoses": [
             {"task": task, **tasks[task]["diagnosis"]}
@@ -115,6 +129,10 @@ def _student(assignment, student, record, failure):
         "seconds": None if record is None else record["seconds"],
         "graded_at": None if record is None else record["graded_at"],
     }
+
+
+def _remarks(record):
+    return [*record["mends"], *record.get("notes", ()), *record["left_out"]]
 
 
 def _task(task, records):

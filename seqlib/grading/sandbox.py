@@ -38,6 +38,8 @@ class Sandbox:
         the machine offers.
     limits : Limits, optional
         Limits of each submission.
+    refuse : sequence of str
+        Names of library functions that tasks will refuse, which is quicker if known here.
     landlock_abi : int
         Newest version of Landlock to use: tests play an older kernel with it.
 
@@ -52,12 +54,22 @@ class Sandbox:
         If the fork server does not start.
     """
 
-    def __init__(self, *, torch=False, plots=True, level=None, limits=None, landlock_abi=6):
+    def __init__(
+        self,
+        *,
+        torch=False,
+        plots=True,
+        level=None,
+        limits=None,
+        refuse=(),
+        landlock_abi=6,
+    ):
         self.level = level
         self.layers = None if level is None else layers_of(level)
         _check_machine(self.layers)
         self.limits = limits or (Limits().for_torch() if torch else Limits())
         self._options = {"torch": torch, "plots": plots, "landlock": landlock_abi}
+        self._options["refuse"] = sorted(refuse)
         self._count = 0
         self._server = ForkServer(self._options)
         try:
@@ -137,8 +149,10 @@ class Sandbox:
 
     def _spawn(self, build):
         self._count += 1
-        home = self._server.folder / f"home-{self._count}"
-        home.mkdir(mode=0o700)
+        home = None
+        if "namespaces" not in self.layers:
+            home = self._server.folder / f"home-{self._count}"
+            home.mkdir(mode=0o700)
         order = {
             "layers": sorted(self.layers),
             "limits": self.limits.as_dict(),

@@ -19,14 +19,20 @@ from .visible import package_folders
 
 _NAME = "_sandbox"  # of the package that holds the copies
 _COPIES = (
-    *("child", "codec", "landlock", "limits", "namespaces", "processes", "seccomp"),
+    *("child", "codec", "forks", "landlock", "limits", "namespaces", "processes", "seccomp"),
     *("shell", "syscalls", "visible", "warm", "zygote"),
 )
+# The module random would take a new seed in every fork, where a task needs the present state.
 # The copies get built-in functions of their own: a notebook that replaces builtins.max must not
 # change what the code around it does.
 _START = f"""
-import builtins, json, sys
+import builtins, gc, json, os, sys
+
+gc.disable()  # until all is imported, which stays
 from importlib.machinery import FileFinder, SourceFileLoader
+
+os.register_at_fork = lambda **_: None
+import random
 
 code, packages, options = json.loads(sys.argv[1])
 own = dict(vars(builtins))
@@ -44,12 +50,14 @@ def find(folder):
 sys.path_hooks.insert(0, find)
 sys.path.extend(packages)
 sys.path.insert(0, code)
+from {_NAME}.grading import forks
+forks.keep_hooks()
 from {_NAME}.grading.zygote import main
 sys.path.remove(code)
 main(options)
 """
 _THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")
-_PATIENCE = 60.0  # seconds for the fork server to start, with torch on a busy machine
+_PATIENCE = 300.0  # seconds for the fork server to start, with torch on a very busy machine
 
 
 class Answer(NamedTuple):

@@ -30,8 +30,9 @@ class Spawned:
         To P.
     status : int
         End of a pipe on which S says how P ended, or why it could not be locked in.
-    home : Path
-        The folder that P may write, where that is on our disk.
+    home : Path or None
+        The folder that P may write, where that is on our disk; None where it is in memory,
+        which the kernel limits.
     shared : int
         Anonymous bytes of the fork server.
     limits : Limits
@@ -43,6 +44,7 @@ class Spawned:
         self._descriptor, self._status = descriptor, status
         self._connection = Connection(connection)
         self._home, self._shared, self._limits = home, shared, limits
+        self._disk = None if home is None else os.stat(home).st_dev
         self._result = None
         self._tasks = {}  # process number -> Connection
         self._leaving = []  # the same of tasks that were told to end
@@ -65,8 +67,17 @@ class Spawned:
         return Watch(seconds, min(end, deadline or end), self._look)
 
     def run_cell(self, source, watch):
-        """Run a cell in P and return its unchecked result."""
-        return self._ask({"do": "cell", "source": source}, watch)
+        """Run a cell in P and return its unchecked result.
+
+        Raises
+        ------
+        Fault
+            If a limit is reached. The folder is looked at once more at the end, so that what a
+            quick cell leaves in it is held against this cell and not against a later one.
+        """
+        result = self._ask({"do": "cell", "source": source}, watch)
+        self._check_folder()
+        return result
 
     def open_task(self, watch):
         """Fork a process for a task.
@@ -91,9 +102,9 @@ class Spawned:
         self._tasks[number] = Connection(ours)
         return number
 
-    def task(self, number):
-        """Return the connection to the process of a task."""
-        return self._tasks[number]
+    def connection(self, number=None):
+        """Return the connection to the process of a task, or to P."""
+        return self._connection if number is None else self._tasks[number]
 
     def leave_task(self, number):
         """Tell the process of a task to end; it is killed if it lives when the next begins."""
@@ -156,7 +167,8 @@ class Spawned:
                 break
         os.close(self._descriptor)
         os.close(self._status)
-        remove_folder(self._home)
+        if self._home is not None:
+            remove_folder(self._home)
 
     def _ask(self, command, watch):
         if command is not None:
@@ -171,9 +183,14 @@ class Spawned:
         self._looked = time.monotonic()
         if used.memory > self._limits.memory and self._really_exceeds():
             raise Fault("memory", f"more than {self._limits.memory >> 20} MiB of memory")
-        if _too_full(self._home, self._limits):
-            raise Fault("memory", f"more than {self._limits.folder >> 20} MiB of files")
+        self._check_folder()
         return used
+
+    def _check_folder(self):
+        if self._home is not None and (
+            _too_full(self._home, self._limits, processes.nameless_files(self.pid, self._disk))
+        ):
+            raise Fault("memory", f"more than {self._limits.folder >> 20} MiB of files")
 
     def _really_exceeds(self):
         """Whether the memory exceeds the limit when what is shared counts once."""
@@ -227,13 +244,17 @@ def _make_accessible(folder):
         os.chmod(folder, 0o700)
 
 
-def _too_full(folder, limits):
+def _too_full(folder, limits, nameless=0):
     """Whether what lies in a folder exceeds the limits; nothing is followed out of it.
+
+    Files without a name have ``nameless`` bytes.
 
     A folder that cannot be read, or whose path is very long, is there to hide something or to
     make the looking slow.
     """
-    size = entries = 0
+    size, entries = nameless, 0
+    if size > limits.folder:
+        return True
     waiting = [folder]
     for path in waiting:  # grows while it is walked
         if len(os.fspath(path)) > len(os.fspath(folder)) + _LONGEST:

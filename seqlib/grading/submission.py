@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from .errors import Fault
 from .outputs import clean_outputs, error_output, size
-from .remote import RemoteSubject
+from .remote import EndState, RemoteSubject
 from .spawned import Spawned
 
 _NOTES = 10_000  # characters beyond the limit, for notes and the form of outputs
@@ -44,17 +44,17 @@ class Task(NamedTuple):
     ----------
     spawned : Spawned
         The processes to which it belongs.
-    number : int
-        Its process number there.
+    number : int or None
+        Its process number there; None for the process that runs the cells.
     """
 
     spawned: Spawned
-    number: int
+    number: int | None
 
     @property
     def connection(self):
         """Connection to it."""
-        return self.spawned.task(self.number)
+        return self.spawned.connection(self.number)
 
 
 class Submission:
@@ -140,6 +140,10 @@ class Submission:
         """
         return RemoteSubject(self, expression)
 
+    def end_state(self, expression):
+        """Return the same for a notebook that has run to its end, without a process for it."""
+        return EndState(self, expression)
+
     def process_numbers(self):
         """Return its processes at present with the time when each started, for tests."""
         return {} if self._spawned is None else self._spawned.process_numbers()
@@ -180,6 +184,10 @@ class Submission:
             else:
                 return Task(spawned, number)
 
+    def itself(self):
+        """Return the process that runs the cells in place of one of a task."""
+        return Task(self._live(), None)
+
     def leave_task(self, task):
         """Let a task end whose process answers no more requests."""
         if task.spawned is self._spawned:
@@ -189,6 +197,9 @@ class Submission:
         """End the process of a task; return its wait status, None if that is not known."""
         if task.spawned is not self._spawned:
             return None  # it ended with the process that it was forked from
+        if task.number is None:
+            self.close()
+            return None
         try:
             return self._spawned.end_task(task.number, self._spawned.watch(_ADMINISTRATION))
         except Fault as fault:

@@ -45,6 +45,7 @@ def submission_record(assignment, student, taken, done, tasks):
         "file": taken.file,
         "unreadable": taken.unreadable,
         "mends": list(taken.mends),
+        "notes": list(taken.notes),
         "left_out": done.left_out,
         "tasks": tasks,
         "score": sum(task["score"] for task in tasks.values()),

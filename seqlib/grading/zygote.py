@@ -19,7 +19,8 @@ import socket
 
 import numpy as np
 
-from . import child, codec, landlock, processes, seccomp, syscalls, visible
+from ..subject import shortcuts
+from . import child, codec, forks, landlock, processes, seccomp, syscalls, visible
 from .shell import make_shell
 from .warm import warm_up
 
@@ -32,7 +33,8 @@ class Server:
     options : dict
         ``package`` (folder of the course's package), ``packages`` (folders of installed
         packages), ``folder`` (ours, with an empty one called ``root``), ``torch`` and
-        ``plots`` (what to import), ``landlock`` (the newest version to use).
+        ``plots`` (what to import), ``refuse`` (names of functions that tasks refuse),
+        ``landlock`` (the newest version to use).
     """
 
     def __init__(self, options):
@@ -41,6 +43,7 @@ class Server:
         _import_libraries(options)
         self.shell = make_shell()
         warm_up(self.shell)
+        shortcuts.prepare(options["refuse"])
         self.shown = visible.visible(options["packages"])
         self.hidden = visible.course_files(options["package"], self.shown)
         self.links = visible.links()
@@ -70,6 +73,7 @@ def main(options):
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
     gc.collect()
     gc.freeze()
+    gc.enable()
     np.random.seed(0)  # noqa: NPY002 - the same unseeded numbers for every submission
     control.send(
         codec.frame(
@@ -97,7 +101,7 @@ def main(options):
 
 def _spawn(server, control, order, connection, status):
     """Fork S; answer the judge with its process number and a descriptor for it."""
-    pid = os.fork()
+    pid = forks.fork()
     if pid == 0:
         try:
             control.close()

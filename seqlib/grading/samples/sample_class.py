@@ -68,7 +68,7 @@ class SampleClass:
             *self._mistaken(),  # last, so that a new mistake moves nobody
         ]
 
-    def notebook(self, cells=None, *, solved=True):
+    def notebook(self, cells=None, *, solved=True, trained=False):
         """Return a submission: the solution, or the release, with some answers replaced.
 
         Parameters
@@ -77,9 +77,14 @@ class SampleClass:
             ``{function: source}`` of the answers that differ.
         solved : bool, default=True
             Whether the other answers are right or not written.
+        trained : bool, default=False
+            Whether answers that train a model are among these; else they are not written,
+            since each takes seconds.
         """
         notebook = copy.deepcopy(self.release)
-        given = (self.solutions if solved else {}) | (cells or {})
+        slow = {task.function for task in self.tasks if task.kind == "training" and not trained}
+        right = {k: v for k, v in self.solutions.items() if k not in slow} if solved else {}
+        given = right | (cells or {})
         for cell in notebook["cells"]:
             cell["source"] = given.get(cell["id"], cell["source"])
         return notebook
@@ -89,7 +94,7 @@ class SampleClass:
         return Sample(name, {file or f"{self.name}.ipynb": data}, **options)
 
     def _right(self):
-        yield self._sample("the solution", self.notebook())
+        yield self._sample("the solution", self.notebook(trained=True))
         found = answers.styles(self.course, self.name)
         number = max((len(found.get(task.function, ())) for task in self.tasks), default=0)
         for i in range(number):

@@ -1,0 +1,266 @@
+"""The list of a class: who is in it, and under which names each platform knows them."""
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from seqlib.grading.collect_names import checked_id, folded, related, shown, slug, squeezed
+
+MAX_BYTES = 50_000_000
+# Columns by meaning, as the platforms and nbgrader head them; compared by `folded`.
+_COLUMNS = {
+    "last": ("last_name", "last name", "surname"),
+    "first": ("first_name", "first name", "given name"),
+    "name": ("student", "full name", "name", "student name"),
+    "email": ("email", "email address", "e-mail"),
+    "time": ("submitted_at", "last modified (submission)", "submission time"),
+}
+# What a platform calls a person, best first: the first of these columns that is filled in
+# every row is the student's id, so that it is the same for all assignments.
+_IDS = (
+    "id",
+    "username",
+    "student_id",
+    "student id",
+    "id number",
+    "sid",
+    "sis login id",
+    "sis user id",
+    "email",
+    "email address",
+)
+_PLATFORM_IDS = ("lms_user_id", "username", "sid", "sis login id", "sis user id")
+_MOODLE = "identifier"
+
+
+@dataclass(frozen=True)
+class Person:
+    """A line of the list.
+
+    Attributes
+    ----------
+    id : str
+        Name of the folder.
+    name : str
+        ``Last, First`` or the full name, as far as it is known.
+    keys : frozenset of str
+        What the platforms call this person, by :func:`folded`.
+    names : frozenset of str
+        The full name in both orders, by :func:`squeezed`.
+    time : str
+        When the newest submission of this assignment was made, if the list says so.
+    """
+
+    id: str
+    name: str
+    keys: frozenset
+    names: frozenset
+    time: str = ""
+
+
+class Roster:
+    """Everybody in a class.
+
+    Parameters
+    ----------
+    people : sequence of Person
+        With different ids.
+    """
+
+    def __init__(self, people):
+        self.people = list(people)
+        self._by_id = {folded(person.id): person for person in self.people}
+        self._by_key, self._by_name = {}, {}
+        for person in self.people:
+            for key in person.keys:
+                self._by_key.setdefault(key, []).append(person)
+            for name in person.names:
+                self._by_name.setdefault(name, []).append(person)
+
+    def knows(self, key):
+        """Return whether somebody has a key or an id, whatever their name."""
+        return folded(key) in self._by_key or folded(key) in self._by_id
+
+    def find(self, key, name):
+        """Return whom a platform means.
+
+        A key that only equals an id counts if the names agree in a part: the numbers of a
+        platform and those of a university may be the same for two people.
+
+        Parameters
+        ----------
+        key : str
+            What the platform calls the person.
+        name : str
+            Name, as the platform shows it; may be empty.
+
+        Returns
+        -------
+        person : Person or None
+            Who it is.
+        why : str
+            How they were found, ``"key"``, ``"id"`` or ``"name"``; a reason if they were not.
+        """
+        found = self._by_key.get(folded(key), [])
+        namesakes = self._by_name.get(squeezed(name), []) if squeezed(name) else []
+        if len(found) == 1:
+            # A table of another course or site gives the numbers to other people.
+            if namesakes and not related(found[0].name, name):
+                return None, (
+                    f"{shown(key)} is {shown(found[0].name)} in the roster, and {shown(name)} "
+                    "here, who is somebody else there"
+                )
+            return found[0], "key"
+        if found:
+            ids = ", ".join(person.id for person in found)
+            return None, f"the roster has {shown(key)} more than once: {ids}"
+        person = self._by_id.get(folded(key))
+        if person is not None:
+            if related(person.name, name):
+                return person, "id"
+            return None, (
+                f"{shown(key)} is {shown(person.name)} in the roster, and {shown(name)} here"
+            )
+        if len(namesakes) == 1:
+            return namesakes[0], "name"
+        if namesakes:
+            ids = ", ".join(person.id for person in namesakes)
+            return None, f"the roster has {len(namesakes)} people of this name: {ids}"
+        return None, "the roster has nobody of this id or name"
+
+
+def read_roster(path):
+    """Read the list of a class.
+
+    Parameters
+    ----------
+    path : path
+        A table with a header, as CSV, with semicolons or with tabs, in UTF-8 or UTF-16. It may
+        be the table of ``nbgrader db student import`` (``id``, ``first_name``, ``last_name``,
+        ``email``, ``lms_user_id``), the gradebook exported from Canvas, Moodle's grading
+        worksheet in English, or the grade table of Blackboard or Gradescope. A column
+        ``submitted_at`` gives times of submission where the platform's files have none.
+
+    Returns
+    -------
+    Roster
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, has no column that says who is who, or one id twice.
+
+    References
+    ----------
+    nbgrader's documentation of ``nbgrader db student import``; MoodleDocs, "Offline grading
+    in the assignment activity"; Canvas, "How do I import grades in the Gradebook?".
+    """
+    rows = _rows(Path(path))
+    header = set(rows[0]) if rows else set()
+    canvas = {"student", "id"} <= header and any(h.startswith("sis ") for h in header)
+    if canvas:
+        # The second line holds points, the last one a student for tests.
+        rows = [
+            row for row in rows if row["id"].isdigit() and row["student"] != "Student, Test"
+        ]
+    if not rows:
+        raise ValueError(f"roster must have a line for each student, got none in {path}")
+    people, seen = [], {}
+    for line, (row, text) in enumerate(zip(rows, _ids(rows, header), strict=True), 2):
+        student = checked_id(text, f"id in line {line} of the roster")
+        if folded(student) in seen:
+            raise ValueError(
+                f"roster must have each id once, got {student} in lines "
+                f"{seen[folded(student)]} and {line}"
+            )
+        seen[folded(student)] = line
+        people.append(_person(student, row, canvas))
+    return Roster(people)
+
+
+def _ids(rows, header):
+    """Return what is to become the id of each line."""
+    for column in _IDS:
+        if column in header and all(row[column] for row in rows):
+            return [row[column] for row in rows]
+    if _MOODLE in header:
+        # A worksheet without numbers and addresses: names hold for other assignments too.
+        names = [slug(_value(row, "name")) for row in rows]
+        if all(names) and len(set(names)) == len(names):
+            return names
+        return [slug(row[_MOODLE]) for row in rows]
+    raise ValueError(
+        "roster must have a column id, filled in every line, or be exported by a platform; "
+        f"got the columns {', '.join(sorted(shown(h) for h in header))}"
+    )
+
+
+def _person(student, row, canvas):
+    last, first = _value(row, "last"), _value(row, "first")
+    name = _value(row, "name")
+    if last or first:
+        name = ", ".join(part for part in (last, first) if part)
+    before, comma, after = name.partition(",")
+    orders = {name, f"{after} {before}" if comma else name}
+    keys = {row.get(column, "") for column in _PLATFORM_IDS} | {_value(row, "email")}
+    # Moodle heads folders with the number that its worksheet calls "Participant 123".
+    keys.add(re.search(r"\d*$", row.get(_MOODLE, ""))[0])
+    if canvas:
+        keys.add(row["id"])
+    return Person(
+        student,
+        name,
+        frozenset(folded(key) for key in keys if key),
+        frozenset(squeezed(order) for order in orders if squeezed(order)),
+        _value(row, "time").strip("-"),
+    )
+
+
+def _value(row, meaning):
+    return next((row[c] for c in _COLUMNS[meaning] if row.get(c)), "")
+
+
+def _rows(path):
+    """Return the lines of a table as dicts, the header in the form for comparison."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ValueError(f"roster must be a file, got {path}: {error.strerror}") from error
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"roster must have at most {MAX_BYTES:,} bytes, got more in {path}")
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"roster must be in UTF-8 or UTF-16, got {path} with byte {data[error.start]:#04x} "
+            f"at {error.start}; save it as CSV UTF-8"
+        ) from error
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    try:
+        table = list(
+            csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        )
+    except csv.Error as error:
+        raise ValueError(f"roster must be a table in CSV, got {path}: {error}") from error
+    if not table:
+        return []
+    header = [folded(cell) for cell in table[0]]
+    for cell in header:
+        if cell and header.count(cell) > 1 and cell in _known():
+            raise ValueError(f"roster must have the column {cell} once, got {path}")
+    rows = []
+    for line in table[1:]:
+        if any(cell.strip() for cell in line):
+            cells = [cell.strip() for cell in line] + [""] * (len(header) - len(line))
+            rows.append(dict(zip(header, cells, strict=False)))
+    return rows
+
+
+def _known():
+    meant = {column for columns in _COLUMNS.values() for column in columns}
+    return meant | set(_IDS) | set(_PLATFORM_IDS) | {_MOODLE}
