@@ -24,4 +24,24 @@ from seqlib.experiments.record import load
 
 __all__ = ["SCRIPTS", "load"]
 
-SCRIPTS = ("sqrt_dk", "two_heads")
+SCRIPTS = (
+    "attention_time",
+    "bottleneck",
+    "captioning",
+    "charlm",
+    "comparison",
+    "comparison_ablations",
+    "comparison_probes",
+    "comparison_time",
+    "decoder_threshold",
+    "depth",
+    "forecasting",
+    "ladder",
+    "long_lag",
+    "norm_time",
+    "speech",
+    "sqrt_dk",
+    "translation",
+    "two_heads",
+    "without_parts",
+)
