@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 import seqlib.np as snp
-from benchmarks.timing import interleave, ratio
+from benchmarks.timing import interleave, processor, ratio
 
 B, T, D, H = 32, 100, 128, 128
 MODULES = {"rnn": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
@@ -113,5 +113,6 @@ def hold_equal(cases, variants, rtol):
 
 
 if __name__ == "__main__":
+    print(processor())
     for name, value, target, sense in rows():
         print(f"{value:8.3f}  {sense} {target:<5}  {name}", flush=True)
