@@ -79,12 +79,31 @@ def _execute_missing(app, env, docnames):
             result = job.result()
             LOGGER.info("executed %s in %.1f s", Path(path).name, result.time)
             if result.err is None:
+                join_streams(notebook)
                 bundle = CacheBundleIn(notebook, path, data={"execution_seconds": result.time})
                 cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
             else:
                 failures.append(f"{path}\n{ANSI.sub('', str(result.err))}")
     if failures:
         raise PageError(f"{len(failures)} page(s)\n\n" + "\n\n".join(failures))
+
+
+def join_streams(notebook):
+    """Make one output of neighbouring pieces of the same stream, in place.
+
+    A kernel sends what a cell prints in pieces that end anywhere. MyST-NB would merge them
+    with a line break at each end, so that an empty line appeared or not by chance.
+    """
+    for cell in notebook.cells:
+        joined = []
+        for output in cell.get("outputs", []):
+            stream = output.get("name") if output["output_type"] == "stream" else None
+            if stream and joined and joined[-1].get("name") == stream:
+                joined[-1]["text"] += output["text"]
+            else:
+                joined.append(output)
+        if joined:
+            cell["outputs"] = joined
 
 
 def _uncached(env, name, cache):

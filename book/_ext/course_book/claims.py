@@ -12,16 +12,39 @@ def table(claims):
     """Return the table of verdicts as MyST; the verdicts come from the page's cells."""
     lines = ["| Claim | The notes say | Verdict |", "|---|---|---|"]
     for claim in claims:
+        verdict = f"{{glue:text}}`{claim.name}`" if claim.pending is None else "pending"
         lines.append(
             f"| {{ref}}`{claim.name} <claims-{claim.name.lower()}>` | {claim.quote} "
-            f"| {{glue:text}}`{claim.name}` |"
+            f"| {verdict} |"
         )
     return "\n".join(lines)
 
 
 def quotation(claim):
-    """Return the sentence of the notes with its place, as MyST."""
-    return f"> {claim.quote}\n>\n> Notes, {claim.notes}; chapter {{doc}}`/book/{claim.page}`."
+    """Return the sentence of the notes with its place, and why it is pending, as MyST."""
+    text = f"> {claim.quote}\n>\n> Notes, {claim.notes}; chapter {{doc}}`/book/{claim.page}`."
+    return text if claim.pending is None else f"{text}\n\n*Pending*: {claim.pending}"
+
+
+def claim_gaps(claims, quoted):
+    """Return what is wrong with the claims and with those that the page quotes.
+
+    ``quoted`` holds the names in the order of the page.
+    """
+    names = [claim.name for claim in claims]
+    return (
+        [
+            f"claim {name}: book/claims.md does not treat it"
+            for name in names
+            if name not in quoted
+        ]
+        + [f"claim {name}: quoted twice" for name in names if quoted.count(name) > 1]
+        + [
+            f"claim {claim.name}: pending without a reason"
+            for claim in claims
+            if claim.pending is not None and not claim.pending.strip()
+        ]
+    )
 
 
 class ClaimsTable(Generated):
@@ -51,16 +74,7 @@ class ClaimQuote(Generated):
 
 
 def _check(_app, env):
-    quoted = env.metadata[PAGE].get("claims", [])
-    names = [claim.name for claim in data.claims()]
-    raise_gaps(
-        [
-            f"claim {name}: book/claims.md does not treat it"
-            for name in names
-            if name not in quoted
-        ]
-        + [f"claim {name}: quoted twice" for name in names if quoted.count(name) > 1]
-    )
+    raise_gaps(claim_gaps(data.claims(), env.metadata[PAGE].get("claims", [])))
 
 
 def setup(app):

@@ -1,4 +1,4 @@
-"""The tables that the book, README and tests share: topics, equations and claims."""
+"""The tables that the book, README and tests share: topics, equations, claims, errata."""
 
 import tomllib
 from dataclasses import dataclass
@@ -60,12 +60,30 @@ class Equation:
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence of the notes that asserts something measurable."""
+    """One sentence of the notes that asserts something measurable.
+
+    ``pending`` says why no cell weighs it yet; it is None where a cell does.
+    """
 
     name: str
     notes: str
     quote: str
     page: str
+    pending: str | None = None
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """One thing that the notes get wrong, leave out or leave open."""
+
+    name: str
+    part: int
+    notes: str
+    title: str
+    kind: str
+    printed: str
+    right: str
+    section: str
 
 
 def _read(name, root):
@@ -96,3 +114,8 @@ def equations(root=ROOT):
 def claims(root=ROOT):
     """Return the claims in the order of the notes."""
     return [Claim(name, **row) for name, row in _read("claims.toml", root).items()]
+
+
+def errata(root=ROOT):
+    """Return the errata in the order of the notes."""
+    return [Erratum(name, **row) for name, row in _read("errata.toml", root).items()]

@@ -4,8 +4,10 @@ The theme offers it only where a launch button is configured; here there is none
 launch button needs a server of somebody else.
 """
 
-import shutil
+import json
 from pathlib import Path
+
+from course_book.plain import plain
 
 
 def has_cells(app, pagename):
@@ -16,12 +18,25 @@ def has_cells(app, pagename):
     return "```{code-cell}" in source
 
 
+def as_notebook(text):
+    """Return an executed page so that a notebook program can show it: plain Markdown."""
+    notebook = json.loads(text)
+    kept = []
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = plain("".join(cell["source"]))
+        if cell["source"]:
+            kept.append(cell)
+    notebook["cells"] = kept
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
 def _offer(app, pagename, _template, context, _doctree):
     made = Path(app.outdir).parent / "jupyter_execute" / f"{pagename}.ipynb"
     if has_cells(app, pagename) and made.is_file():
         target = Path(app.outdir) / "_sources" / f"{pagename}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(made, target)
+        target.write_text(as_notebook(made.read_text(encoding="utf-8")), encoding="utf-8")
         context["ipynb_source"] = f"{pagename}.ipynb"
 
 

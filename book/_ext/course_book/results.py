@@ -2,6 +2,7 @@
 
 ``{result}`sqrt_dk:scores.raw.median.1024:.2g``` reads ``results/sqrt_dk.json``, walks the keys
 ``scores``, ``raw``, ``median``, ``1024`` and formats the number with ``.2g``.
+A key may hold a point of its own, as ``0.01`` does.
 """
 
 import json
@@ -27,14 +28,24 @@ def quote(text, folder=FOLDER):
     if not path.is_file():
         raise GapError(f"{{result}}`{text}`: there is no result file {path.name}")
     value = json.loads(path.read_text(encoding="utf-8"))
-    for key in keys.split("."):
-        if not isinstance(value, dict) or key not in value:
+    parts = keys.split(".")
+    while parts:
+        found = value if isinstance(value, dict) else {}
+        key = next((start for start in _starts(parts) if start in found), None)
+        if key is None:
             has = ", ".join(value) if isinstance(value, dict) else f"the value {value!r}"
-            raise GapError(f"{{result}}`{text}`: no key {key!r} in {path.name}; here is {has}")
-        value = value[key]
+            raise GapError(
+                f"{{result}}`{text}`: no key {parts[0]!r} in {path.name}; here is {has}"
+            )
+        value, parts = value[key], parts[key.count(".") + 1 :]
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise GapError(f"{{result}}`{text}`: must name one number or text, got {value!r}")
     return format(value, spec), path
+
+
+def _starts(parts):
+    """Return what the next key may be, longest first: a.b.c, a.b, a."""
+    return [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
 
 
 def _role(_name, _rawtext, text, _lineno, inliner, _options=None, _content=None):

@@ -28,6 +28,14 @@ def known(root=data.ROOT):
     return labels
 
 
+def heading(label, root=data.ROOT):
+    """Return the heading of a section as its page has it, or nothing if it has none there."""
+    page, _, section = label.partition("#")
+    text = (root / "book" / f"{page}.md").read_text(encoding="utf-8")
+    found = re.search(rf"^\({page}-{section}\)=\s*\n#+ (.+)$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
 def used(assignment):
     """Return the labels that the tasks and misconceptions of an assignment name."""
     labels = set()
