@@ -5,6 +5,7 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.13 python3.14 py
   $(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 BIN := .venv/bin
 READY := .venv/ready
+SITE := PYTHONPATH=book/_ext $(BIN)/python -m course_site
 INSTALL := pip install -r requirements.txt -c constraints.txt -e .
 CODE := seqlib tests book/_ext $(wildcard benchmarks nbgrader_config.py)
 ASSIGNMENTS := $(sort $(notdir $(wildcard solutions/*)))
@@ -17,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help course sample-class test slow book site bench listing experiments lint wheel readme
+.PHONY: help course sample-class test slow book site bench listing experiments lint wheel readme matrix
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 22
@@ -83,9 +84,12 @@ slow: $(READY) book ## the tests that take long: sample classes, red team, books
 book: $(READY) ## the book alone, into _build/html; every warning is an error
 	@$(BIN)/jupyter-book build . -W -n --keep-going
 
-site: book ## the site as it is served
-	@echo "The site is the book: _build/html. Notebooks that run in the browser are not part" \
-	  "of it yet."
+# WHEELS names a folder with official wheels of Pyodide; without it they come from PyPI.
+site: $(READY) ## the book with notebooks that run in the browser, as a PDF, and an archive
+	@$(SITE) prepare $(if $(WHEELS),--wheels "$(WHEELS)")
+	@$(MAKE) --no-print-directory book
+	@$(SITE) pdf
+	@$(SITE) pack
 
 bench: $(READY) ## speed beside what a user would pick instead
 	@for file in $$(grep -l '^if __name__' benchmarks/*.py); do \
@@ -111,3 +115,6 @@ wheel: $(READY) ## the package seqlib-course, into dist
 
 readme: $(READY) ## write the topic table into README.md anew
 	@PYTHONPATH=book/_ext $(BIN)/python -m course_book
+
+matrix: $(READY) ## judge every known mistake of the assignments anew, for the page of the kill matrix
+	@PYTHONPATH=book/_ext $(BIN)/python -m course_book.judging

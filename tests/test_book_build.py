@@ -109,6 +109,7 @@ def book(tmp_path):
         "equations": EQUATIONS,
         "claims": '[C1]\nnotes = "section 0"\nquote = "Numbers are positive."\npage = "demo"\n',
         "pending": "[sections]\n",
+        "errata": "",
     }
     for name, text in tables.items():
         (tmp_path / "book" / "data" / f"{name}.toml").write_text(text, encoding="utf-8")
@@ -178,6 +179,10 @@ FAULTS = {
             "Not equal to tolerance",
         ),
         ("book/claims.md", "1 > 0", "0 > 1", "2 page(s)"),
+    ],
+    "a cell that takes too long": [
+        ("_config.yml", "timeout: 120", "timeout: 2", "2 seconds"),
+        ("book/demo.md", 'print("the', 'import time; time.sleep(9); print("the', "1 page(s)"),
     ],
     "a cell that writes to stderr": [
         ("book/demo.md", 'print("the', 'import sys; sys.stderr.write("the', "stderr was found"),

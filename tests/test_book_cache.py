@@ -1,7 +1,8 @@
-"""The hash that names the execution cache: what changes it, and what does not."""
+"""The hash that names the execution cache, and the outputs that are kept in it."""
 
 import pytest
 from course_book import cache
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 
 @pytest.fixture
@@ -52,3 +53,30 @@ def test_hash_ignores_pages_and_compiled_files(small_root):
     compiled.parent.mkdir()
     compiled.write_bytes(b"x")
     assert cache.state_hash(small_root) == before
+
+
+def printed(text, name="stdout"):
+    return new_output("stream", name=name, text=text)
+
+
+def test_pieces_of_a_stream_are_joined_as_they_were_printed():
+    figure = new_output("display_data", {"text/plain": "figure"})
+    cell = new_code_cell(
+        outputs=[
+            printed("a\nb"),
+            printed("\nc\n"),
+            figure,
+            printed("d\n"),
+            printed("e", "stderr"),
+        ]
+    )
+    notebook = new_notebook(cells=[new_markdown_cell("text"), new_code_cell(), cell])
+    cache.join_streams(notebook)
+    assert [output.get("text") for output in cell.outputs] == ["a\nb\nc\n", None, "d\n", "e"]
+    assert [output.get("name") for output in cell.outputs] == [
+        "stdout",
+        None,
+        "stdout",
+        "stderr",
+    ]
+    assert notebook.cells[1].outputs == []

@@ -13,6 +13,7 @@ from fixtures_exercises import TASKS, values
 
 import seqlib
 import seqlib.exercises
+from seqlib.judge import check as check_module
 from seqlib.judge.check import check
 from seqlib.judge.seeds import generator, local_seed
 
@@ -25,6 +26,7 @@ def fixtures(monkeypatch):
     monkeypatch.setattr(seqlib.exercises, "ASSIGNMENTS", ("attention", "fixtures"))
     monkeypatch.setitem(sys.modules, "seqlib.exercises.fixtures", fixtures_exercises)
     monkeypatch.delenv("SEQLIB_SEED", raising=False)
+    monkeypatch.setattr(check_module, "_EARNED", {})
 
 
 def right(x, *, width):
@@ -65,7 +67,30 @@ def test_what_is_no_function_gets_a_clear_line(value, line, capsys):
     points = check("fixtures.smooth", value)
     assert type(points) is float
     assert points == 0.0
-    assert capsys.readouterr().out.splitlines() == ["fixtures.smooth: 0 of 8 points", line]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:-1] == ["fixtures.smooth: 0 of 8 points", line]
+
+
+def test_the_last_line_sums_up_the_last_check_of_each_task(capsys):
+    def last_line():
+        return capsys.readouterr().out.splitlines()[-1]
+
+    other = next(task for task in TASKS.values() if task.function != "smooth")
+    check("fixtures.smooth", right)
+    assert last_line() == "fixtures so far: 8 of 32 points"
+    check(other.id, other.reference)
+    assert last_line() == f"fixtures so far: {8 + other.points:g} of 32 points"
+    check("fixtures.smooth", None)
+    assert last_line() == f"fixtures so far: {other.points:g} of 32 points"
+
+
+def test_points_of_other_assignments_and_of_written_work_are_not_counted(capsys):
+    check("fixtures.smooth", right)
+    check("attention.split_heads", lambda x, n_head: x)
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "attention so far: 0 of 100 points; 10 are for what you write in words, which a "
+        "person grades"
+    )
 
 
 @pytest.mark.parametrize("task_id", ["fixtures.smoth", "fixture.smooth", "smooth", ""])

@@ -97,7 +97,8 @@ def test_without_click_the_command_says_what_to_install():
 def test_a_missing_extra_is_named(course, monkeypatch):
     monkeypatch.setitem(sys.modules, "seqlib.grading.gradebook", None)
     monkeypatch.setitem(sys.modules, "nbgrader", None)
-    monkeypatch.delitem(sys.modules, "seqlib.grading.export", raising=False)
+    for name in [n for n in sys.modules if n.startswith("seqlib.grading.export")]:
+        monkeypatch.delitem(sys.modules, name)
     for name in [name for name in sys.modules if name.startswith("nbgrader.")]:
         monkeypatch.setitem(sys.modules, name, None)
     result = run(course, "export", code=1)
@@ -157,8 +158,8 @@ def test_an_interrupted_run_has_its_own_exit_code(course, monkeypatch):
     ("arguments", "message"),
     [
         (["grade", "tiny", "--trust-students"], "got none"),
-        (["grade", "other", "--trust-students"], "got none"),
-        (["release", "other"], "assignment must be one of tiny, got 'other'"),
+        (["grade", "other", "--trust-students"], "assignment must be one of tiny, setup"),
+        (["release", "other"], "assignment must be one of tiny, setup, got 'other'"),
         (["explain", "s001", "tiny.add"], "student must have a graded submission of tiny"),
         (["explain", "s001", "tiny"], "task must be <assignment>.<function>, got 'tiny'"),
         (["report", "tiny"], "run `seqlib grade tiny`"),
@@ -236,12 +237,12 @@ def test_export_writes_one_table(course, tmp_path):
     submit(course, "s001", solved())
     run(course, "grade", "tiny", "--trust-students", "--workers", "1")
     path = tmp_path / "grades.csv"
-    run(course, "export", "--to", str(path))
+    run(course, "export", "--out", str(path))
     (row,) = csv.DictReader(path.read_text().splitlines())
     assert (row["student_id"], row["score"], row["max_score"]) == ("s001", "80.0", "100.0")
     assert row["needs_manual_grade"] == "yes"
-    run(course, "export", "--to", str(path), "--assignment", "other")
-    assert list(csv.DictReader(path.read_text().splitlines())) == []
+    result = run(course, "export", "--out", str(path), "--assignment", "other", code=1)
+    assert "assignment must be in the gradebook, which has tiny; got other" in result.output
 
 
 # doctor

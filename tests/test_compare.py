@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqlib.exercises.record import Tolerance
-from seqlib.judge.compare import as_array, difference
+from seqlib.judge.compare import as_array, difference, equal
 
 T = Tolerance()
 
@@ -47,7 +47,7 @@ def test_numbers_in_any_form_are_equal(got):
         (Y, None, "the answer is None; is a return statement missing?"),
         (Y, "text", "the answer is a text, not an array"),
         (Y, {"y": 1}, "the answer is a dict, not an array"),
-        (Y, [[1, 2], [3]], "the answer is a list of 2, not an array"),
+        (Y, [[1, 2], [3]], "the answer is a list of 2 that do not form an array of numbers"),
         (Y, Y > 0, "the answer has dtype bool, not numbers"),
         (Y > 0, Y, "the answer has dtype float64, not True and False"),
         (Y, Y + 0j, "the answer has complex numbers"),
@@ -84,6 +84,7 @@ def test_numbers_in_any_form_are_equal(got):
 )
 def test_the_first_difference_is_named(expected, got, phrase):
     assert phrase in differ(expected, got)
+    assert not equal(expected, got, T)
 
 
 def test_differences_are_named_in_one_order():
@@ -207,6 +208,7 @@ def test_every_plain_value_equals_itself_and_any_other_is_answered(value, data):
     for pair in ((value, other), (other, value)):
         phrase = differ(*pair)
         assert phrase is None or (isinstance(phrase, str) and "\n" not in phrase)
+        assert equal(*pair, T) == (phrase is None)
 
 
 @given(

@@ -437,3 +437,32 @@ def test_the_cost_is_bounded_by_early_exits():
     reference_calls = 3
     assert len(calls) == reference_calls + 20 + 190
     assert function_of(task, "s1", "s2")(1.0) == 1 + 2 + 4
+
+
+def rare(x, *, wrong=frozenset()):
+    """Return 2 x; each mistake shows where x has as many numbers as its name says."""
+    return 2 * x + sum(1.0 for name in wrong if len(x) == int(name[1:]))
+
+
+@pytest.mark.parametrize("student", [lambda x: 3 * x, lambda x: 2 * x + (len(x) == 7)])
+def test_an_input_that_ruled_a_mistake_out_is_tried_first_the_next_time(student):
+    """The diagnosis stays; the right input rules each of the nine mistakes out at once."""
+    calls = []
+
+    def counting(x, *, wrong=frozenset()):
+        calls.append(len(x))
+        return rare(x, wrong=wrong)
+
+    def cases(rng):
+        return [Case((rng.standard_normal(n),)) for n in range(1, 11)]
+
+    names = [f"n{n}" for n in range(1, 11) if n != 7]
+    task = make(counting, names, cases=cases)
+    found, counts = [], []
+    for seed in (0, 1):
+        calls.clear()
+        found.append(judge(task, Trusted(student), seed).diagnosis)
+        counts.append(len(calls) - 10)  # less those of the reference
+    assert found == [None, None]
+    pairs = 9 * 8 // 2
+    assert counts[1] == len(names) + pairs <= counts[0]

@@ -1,198 +1,19 @@
-"""The assignment ``bptt``: no wrong answer survives, none is misnamed, right ones pass."""
+"""The assignment ``bptt`` alone: what the library may do, and what is paid."""
 
 import importlib
-import inspect
 
 import numpy as np
 import pytest
-from styles.bptt import STYLES
-from written_afresh.bptt import AFRESH
+from exercise_tools import Exercises, draw, passed, pasted
 
 import seqlib.np as snp
-from seqlib.exercises import bptt
-from seqlib.judge.degenerate import degenerate_answers
-from seqlib.judge.diagnose import function_of, pairs_of
-from seqlib.judge.judge import judge
-from seqlib.judge.kinds import Trusted, observe, reference_reply
-from seqlib.judge.run import agree
-from seqlib.subject.inprocess import InProcess
+from seqlib.judge.diagnose import function_of
 from seqlib.subject.values import Handle
 
-BPTT = bptt.ASSIGNMENT
-TASKS = {task.function: task for task in BPTT.tasks}
-SEEDS = (1, 2)  # of right answers; wrong ones are judged with the first
-
-
-def result_of(name, function, seed=1):
-    return judge(TASKS[name], InProcess(function), seed)
-
-
-def draw(task, seed=1):
-    return task.cases(np.random.default_rng(seed))
-
-
-def passed(result):
-    return {c.name for c in result.criteria if c.passed}
-
-
-def replies(task, function, seed):
-    return [observe(task, Trusted(function), case) for case in draw(task, seed)]
-
-
-# Right answers
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", TASKS)
-def test_the_variant_without_a_switch_is_the_reference(name, seed):
-    task = TASKS[name]
-    right = [reference_reply(task, case) for case in draw(task, seed)]
-    varied = replies(task, task.variant, seed)
-    assert all(agree(task, *pair) and pair[1].ok for pair in zip(right, varied, strict=True))
-
-
-RIGHT = [(name, style) for name, styles in STYLES.items() for style in styles]
-
-
-def in_single_precision(function):
-    """Return the same style working in float32, from its arguments to its result."""
-
-    def single(value):
-        if isinstance(value, list | tuple):
-            return type(value)(map(single, value))
-        return value.astype(np.float32) if isinstance(value, np.ndarray) else value
-
-    return lambda *args: single(function(*map(single, args)))
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.parametrize(("name", "style"), RIGHT, ids=lambda v: getattr(v, "__name__", v))
-def test_every_right_style_gets_all_points(name, style, precision, seed):
-    function = style if precision == "float64" else in_single_precision(style)
-    result = result_of(name, function, seed)
-    assert result.score == TASKS[name].points, result.lines()
-    assert result.notes == ()
-
-
-def test_there_are_three_styles_for_every_task():
-    assert TASKS.keys() == STYLES.keys()
-    assert min(len(styles) for styles in STYLES.values()) >= 3
-
-
-# Wrong answers
-
-MISTAKES = [(name, m.name) for name, task in TASKS.items() for m in task.misconceptions]
-
-
-@pytest.mark.parametrize(("name", "mistake"), MISTAKES)
-def test_every_misconception_loses_points_and_is_named_as_itself(name, mistake):
-    task = TASKS[name]
-    result = result_of(name, function_of(task, mistake))
-    assert result.score < task.points
-    assert result.diagnosis.kind == "mistake"
-    assert result.diagnosis.names == (mistake,)
-
-
-def test_there_are_enough_misconceptions():
-    counts = {name: len(task.misconceptions) for name, task in TASKS.items()}
-    assert min(counts.values()) >= 8
-
-
-WRITTEN = [(name, f, mistake) for name, pairs in AFRESH.items() for f, mistake in pairs.items()]
-
-
-@pytest.mark.parametrize(
-    ("name", "function", "mistake"), WRITTEN, ids=lambda v: getattr(v, "__name__", v)
-)
-def test_a_mistake_written_afresh_is_named_alike(name, function, mistake):
-    result = result_of(name, function)
-    assert result.score < TASKS[name].points
-    assert result.diagnosis.kind == "mistake", result.lines()
-    assert result.diagnosis.names == (mistake,)
-
-
-def test_two_or_more_mistakes_of_every_task_are_written_afresh():
-    assert TASKS.keys() == AFRESH.keys()
-    assert min(len(mistakes) for mistakes in AFRESH.values()) >= 2
-
-
-SAMPLED = [
-    (name, pair)
-    for name, task in TASKS.items()
-    for pair in np.random.default_rng(7).permutation(pairs_of(task))[:6].tolist()
-]
-
-
-@pytest.mark.parametrize(("name", "pair"), SAMPLED)
-def test_two_mistakes_together_are_named_or_one_that_gives_the_same_answers(name, pair):
-    """A named mistake, or pair, must give what the student gave; never a false name."""
-    task = TASKS[name]
-    made = function_of(task, *pair)
-    result = result_of(name, made)
-    assert result.score < task.points
-    if result.diagnosis is None:  # several pairs give these answers, none has to be named
-        assert task.kind == "student_test"
-        return
-    if set(result.diagnosis.names) == set(pair):
-        return
-    assert result.diagnosis.kind in ("mistake", "either", "partial")
-    if result.diagnosis.kind == "partial":
-        assert set(result.diagnosis.names) <= set(pair)
-        return
-    named = function_of(task, *result.diagnosis.names[:1])
-    if result.diagnosis.kind == "mistake":
-        named = function_of(task, *result.diagnosis.names)
-    both = zip(replies(task, named, 3), replies(task, made, 3), strict=True)
-    assert all(agree(task, *pair) for pair in both)
-
-
-def right_value(task, args):
-    request = {"do": "call", "args": list(args), "kwargs": {}}
-    return Trusted(task.reference).perform(request).value
-
-
-def map_arrays(f, value):
-    return (
-        type(value)(map_arrays(f, v) for v in value)
-        if isinstance(value, list | tuple)
-        else f(value)
-    )
-
-
-EMPTY = {
-    (name, kind): function
-    for name, task in TASKS.items()
-    for kind, function in (
-        *degenerate_answers(task).items(),
-        ("all_arguments", lambda *args: args),
-        ("one_number", lambda *args: 1.0),
-        ("true", lambda *args: True),
-        ("false", lambda *args: False),
-        (
-            "tiny_noise",
-            lambda *args, task=task: map_arrays(
-                lambda a: 1e-3 * np.random.default_rng(0).standard_normal(np.shape(a)),
-                right_value(task, args),
-            ),
-        ),
-    )
-}
-
-
-@pytest.mark.parametrize(("name", "answer"), EMPTY)
-def test_an_answer_without_content_gets_nothing(name, answer):
-    assert result_of(name, EMPTY[name, answer]).score == 0
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_an_exception_gets_nothing_and_is_shown(name):
-    def function(*args):
-        raise IndexError("list index out of range")
-
-    result = result_of(name, function)
-    assert result.score == 0
-    assert "IndexError: list index out of range" in result.criteria[0].message
+EXERCISES = Exercises("bptt")
+BPTT = EXERCISES.record
+TASKS = EXERCISES.tasks
+result_of = EXERCISES.result_of
 
 
 # What a student finds in the library, under the name of each task.
@@ -210,14 +31,6 @@ LIBRARY = {
 def test_the_librarys_source_under_the_name_of_the_task_gets_less_than_half(name):
     copied = pasted(LIBRARY[name])
     assert result_of(name, copied).score < TASKS[name].points / 2
-
-
-def pasted(function):
-    """Return the same source as another function, which no list of shortcuts knows."""
-    space = dict(vars(inspect.getmodule(function)))
-    source = inspect.getsource(inspect.getmodule(function))
-    exec(compile(source, "<pasted>", "exec"), space)
-    return space[function.__name__]
 
 
 def batch_first(array):

@@ -1,87 +1,16 @@
 """The notebook of the assignment ``bptt``: text, code and record agree."""
 
-import contextlib
-import inspect
-import io
-import itertools
-import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from exercise_tools import Exercises
 
-from seqlib.exercises import bptt
-from seqlib.judge.judge import judge
-from seqlib.subject.inprocess import InProcess
-
-ROOT = Path(__file__).resolve().parents[1]
-BPTT = bptt.ASSIGNMENT
-TASKS = {task.function: task for task in BPTT.tasks}
-
-
-def result_of(name, function):
-    return judge(TASKS[name], InProcess(function), seed=1)
-
-
-def by_id(folder, prefix=""):
-    path = ROOT / folder / "bptt" / "bptt.ipynb"
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    return {
-        cell["id"].removeprefix(prefix): "".join(cell["source"])
-        for cell in notebook["cells"]
-        if cell["id"].startswith(prefix)
-    }
-
-
-def defined(folder, *names):
-    """Run the set-up and some solution cells as a notebook would; return the namespace."""
-    cells, space = by_id(folder), {"__name__": "__main__"}
-    for name in ("setup", *names):
-        exec(cells[name], space)
-    return space
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_the_solution_gets_all_points(name):
-    space = defined("solutions", name)
-    assert result_of(name, space[name]).score == TASKS[name].points
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_the_release_gets_nothing(name):
-    result = result_of(name, defined("assignments", name)[name])
-    assert result.score == 0
-    assert "not written yet" in result.criteria[0].message
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_the_notebooks_function_has_the_signature_of_the_record(name):
-    function = defined("solutions", name)[name]
-    assert str(inspect.signature(function)) == TASKS[name].signature
-    for parameter in inspect.signature(function).parameters:
-        assert re.search(rf"^    (\w+, )*{parameter}\b.* : ", function.__doc__, re.MULTILINE)
-
-
-WORD = re.compile(r"-?\d+(?:\.\d+)?|True|False")
-
-
-def values(text):
-    return [float({"True": 1, "False": 0}.get(word, word)) for word in WORD.findall(text)]
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_the_worked_example_gives_the_values_that_its_comments_expect(name):
-    """Case B13: text and code must not contradict each other."""
-    space = defined("solutions", name)
-    cell = by_id("solutions")[f"try_{name}"]
-    expected = values(" ".join(re.findall("# expected: (.*)", cell)))
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(cell, space)
-    shown = values(printed.getvalue())
-    assert len(expected) >= 2
-    np.testing.assert_allclose(shown[: len(expected)], expected, atol=5e-4)
+EXERCISES = Exercises("bptt")
+BPTT = EXERCISES.record
+TASKS = EXERCISES.tasks
+by_id = EXERCISES.by_id
+defined = EXERCISES.defined
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -91,25 +20,6 @@ def test_the_text_has_the_numbers_that_the_worked_example_expects(name):
     for comment in re.findall("# expected: (.*)", cells[f"try_{name}"]):
         for number in re.findall(r"\d+\.\d+", comment):
             assert number in text or f"{float(number):.3f}" in text, number
-
-
-def test_points_and_titles_in_the_text_are_those_of_the_record():
-    cells = by_id("solutions", "about_")
-    table = dict(re.findall(r"\| `(\w+)` \| (\d+) \|", by_id("solutions")["about"]))
-    assert {name: float(points) for name, points in table.items()} == {
-        name: task.points for name, task in TASKS.items()
-    }
-    for number, (name, task) in enumerate(TASKS.items(), start=1):
-        heading = cells[name].splitlines()[0]
-        assert heading.startswith(f"## {number} ")
-        assert heading.endswith(f"({task.points:g} points)")
-
-
-def test_the_notebook_states_the_hours_and_what_is_granted():
-    text = by_id("solutions")["about"]
-    assert f"Expected time: {BPTT.hours:g} hours" in text
-    for grant in BPTT.grants:
-        assert f"`snp.{grant.rpartition('.')[2]}`" in text
 
 
 def test_the_limits_in_the_text_of_the_checker_are_those_of_the_record():
@@ -209,14 +119,3 @@ def test_the_numbers_of_the_written_question():
     assert f"{dh0:.4f}" in answer
     assert f"{dh0:.4f}" in rubric
     assert f"{0.5**20:.1e}" == "9.5e-07"
-
-
-def test_the_mark_scheme_adds_up():
-    for question in BPTT.written:
-        points = [int(line.split()[0]) for line in question.rubric]
-        assert sum(points) == question.points
-    assert BPTT.points == 100
-
-
-def test_every_name_is_used_once():
-    assert len(set(itertools.chain(TASKS, [q.id for q in BPTT.written]))) == 7

@@ -1,90 +1,15 @@
 """The notebook of the assignment ``gates``: text, code and record agree."""
 
-import contextlib
-import inspect
-import io
-import itertools
-import json
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
+from exercise_tools import Exercises, values
 
-from seqlib.exercises import get_assignment, get_task
-from seqlib.judge.judge import judge
-from seqlib.subject.inprocess import InProcess
-
-ROOT = Path(__file__).resolve().parents[1]
-GATES = get_assignment("gates")
-TASKS = {task.function: task for task in GATES.tasks}
-
-
-def result_of(name, function):
-    return judge(TASKS[name], InProcess(function), seed=1)
-
-
-def by_id(folder, prefix=""):
-    path = ROOT / folder / "gates" / "gates.ipynb"
-    return {
-        cell["id"].removeprefix(prefix): "".join(cell["source"])
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
-        if cell["id"].startswith(prefix)
-    }
-
-
-def defined(folder, *names):
-    """Run the set-up and some solution cells as a notebook would, and return the namespace."""
-    cells, space = by_id(folder), {"__name__": "__main__"}
-    for name in ("setup", *names):
-        exec(cells[name], space)
-    return space
-
-
-def printed(name, space):
-    """Run a trial cell and return what it prints."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(by_id("solutions")[f"try_{name}"], space)
-    return out.getvalue()
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_the_solution_gets_all_points(name):
-    space = defined("solutions", name)
-    assert result_of(name, space[name]).score == TASKS[name].points
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_the_release_gets_nothing(name):
-    result = result_of(name, defined("assignments", name)[name])
-    assert result.score == 0
-    assert "not written yet" in result.criteria[0].message
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_the_notebooks_function_has_the_signature_of_the_record(name):
-    function = defined("solutions", name)[name]
-    assert str(inspect.signature(function)) == TASKS[name].signature
-    for parameter in inspect.signature(function).parameters:
-        assert re.search(rf"^    (\w+, )*{parameter}\b.* : ", function.__doc__, re.MULTILINE)
-
-
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-
-
-def numbers(text):
-    return [float(n) for n in NUMBER.findall(text)]
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_the_worked_example_gives_the_numbers_that_its_comments_expect(name):
-    """Case B13: text and code must not contradict each other."""
-    cell = by_id("solutions")[f"try_{name}"]
-    expected = numbers(" ".join(re.findall("# expected: (.*)", cell)))
-    shown = numbers(printed(name, defined("solutions", name)))
-    assert len(expected) >= 2
-    np.testing.assert_allclose(shown, expected, atol=5e-4)
+EXERCISES = Exercises("gates")
+GATES = EXERCISES.record
+TASKS = EXERCISES.tasks
+by_id = EXERCISES.by_id
+defined = EXERCISES.defined
+printed = EXERCISES.printed
 
 
 def test_the_numbers_in_the_text_of_the_worked_backward_passes():
@@ -109,28 +34,9 @@ def test_the_numbers_in_the_text_of_the_worked_backward_passes():
     assert f"{reset * 0.4 * 0.1875 * -np.log(3):.3f}" in text
 
 
-def test_points_and_titles_in_the_text_are_those_of_the_record():
-    cells = by_id("solutions", "about_")
-    table = dict(re.findall(r"\| `(\w+)` \| (\d+) \|", by_id("solutions")["about"]))
-    assert {name: float(points) for name, points in table.items()} == {
-        name: task.points for name, task in TASKS.items()
-    }
-    for number, (name, task) in enumerate(TASKS.items(), start=1):
-        heading = cells[name].splitlines()[0]
-        assert heading.startswith(f"## {number} ")
-        assert heading.endswith(f"({task.points:g} points)")
-
-
-def test_the_notebook_states_the_hours_and_what_is_granted():
-    text = by_id("solutions")["about"]
-    assert f"Expected time: {GATES.hours:g} hours" in text
-    for grant in GATES.grants:
-        assert f"`snp.{grant.rpartition('.')[2]}`" in text
-
-
 def test_the_practice_converts_one_convention_and_not_the_other():
     solved = printed("convert_gru", defined("solutions", "gru_step", "convert_gru"))
-    first, second = numbers(solved)
+    _, first, _, second = values(solved)  # each after the value of reset_after
     assert first == 0
     assert second > 0.1
     with pytest.raises(NotImplementedError):
@@ -182,15 +88,3 @@ def test_the_classmates_numbers_follow_from_the_mistake_that_is_asked_for():
     assert f"{h_right.item():.3f}" == "0.378"
     assert f"{h_wrong.item():.1e}" == "3.3e-27"
     np.testing.assert_allclose(h_mended, h_right)
-
-
-def test_the_mark_scheme_adds_up():
-    for question in GATES.written:
-        points = [int(line.split()[0]) for line in question.rubric]
-        assert sum(points) == question.points
-    assert GATES.points == 100
-
-
-def test_tasks_are_found_by_their_ids():
-    assert [get_task(task.id) for task in GATES.tasks] == list(GATES.tasks)
-    assert len(set(itertools.chain(TASKS, [q.id for q in GATES.written]))) == 7

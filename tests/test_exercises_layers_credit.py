@@ -1,22 +1,14 @@
 """The assignment ``layers`` pays for what is right: one mistake costs once."""
 
 import pytest
+from exercise_tools import Exercises, passed
 
 import seqlib.np as snp
-from seqlib.exercises import get_assignment
 from seqlib.judge.diagnose import function_of
-from seqlib.judge.judge import judge
-from seqlib.subject.inprocess import InProcess
 
-TASKS = {task.function: task for task in get_assignment("layers").tasks}
-
-
-def result_of(name, function):
-    return judge(TASKS[name], InProcess(function), seed=1)
-
-
-def passed(result):
-    return {c.name for c in result.criteria if c.passed}
+EXERCISES = Exercises("layers")
+TASKS = EXERCISES.tasks
+result_of = EXERCISES.result_of
 
 
 @pytest.mark.parametrize(

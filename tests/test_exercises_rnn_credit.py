@@ -1,31 +1,22 @@
 """The assignment ``rnn``: what the library may do, what is paid, and what a message says."""
 
 import importlib
-import inspect
 import sys
 
 import numpy as np
 import pytest
 import torch
+from exercise_tools import Exercises, passed, pasted
 from styles.rnn import STYLES
 
 import seqlib.data
 import seqlib.np as snp
-from seqlib.exercises import get_assignment
 from seqlib.judge.diagnose import function_of
-from seqlib.judge.judge import judge
-from seqlib.subject.inprocess import InProcess
 
-RNN = get_assignment("rnn")
-TASKS = {task.function: task for task in RNN.tasks}
-
-
-def result_of(name, function):
-    return judge(TASKS[name], InProcess(function), seed=1)
-
-
-def passed(result):
-    return {c.name for c in result.criteria if c.passed}
+EXERCISES = Exercises("rnn")
+RNN = EXERCISES.record
+TASKS = EXERCISES.tasks
+result_of = EXERCISES.result_of
 
 
 # What the book shows of the library, and the task nearest to it
@@ -42,14 +33,6 @@ SHOWN = {
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_librarys_source_under_the_name_of_the_task_gets_less_than_half(name):
     assert result_of(name, pasted(SHOWN[name])).score < TASKS[name].points / 2
-
-
-def pasted(function):
-    """Return the same source as another function, which no list of shortcuts knows."""
-    module = inspect.getmodule(function)
-    space = dict(vars(module))
-    exec(compile(inspect.getsource(module), "<pasted>", "exec"), space)
-    return space[function.__name__]
 
 
 def whole_losses(Z, y):

@@ -7,9 +7,20 @@ import sys
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
-from seqlib.experiments import SCRIPTS, claims, load, picture, record, sqrt_dk, style
+from seqlib.experiments import (
+    SCRIPTS,
+    bottleneck,
+    claims,
+    load,
+    long_lag,
+    picture,
+    record,
+    sqrt_dk,
+    style,
+)
 from seqlib.np import scaled_dot_product_attention_backward
 
 
@@ -107,7 +118,8 @@ def test_heads_part_where_the_task_rewards_it(seed):
 
 
 def test_unknown_result_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"^name must be .* \(sqrt_dk, two_heads\), got 'x'$"):
+    names = ", ".join(sorted(SCRIPTS))
+    with pytest.raises(ValueError, match=rf"^name must be .* \({names}\), got 'x'$"):
         load("x")
     with pytest.raises(ValueError, match=r"\(none\)"):
         load("sqrt_dk", folder=tmp_path)
@@ -127,7 +139,8 @@ def test_command_names_the_scripts_it_has():
         [sys.executable, "-m", "seqlib.experiments", "sqrt-dk"], capture_output=True, text=True
     )
     assert done.returncode == 1
-    assert done.stderr.strip() == "unknown: sqrt-dk; there are: sqrt_dk, two_heads"
+    there = ", ".join(SCRIPTS)
+    assert done.stderr.strip() == f"unknown: sqrt-dk; there are: {there}"
 
 
 @pytest.mark.parametrize(
@@ -175,3 +188,66 @@ def test_picture_shows_masked_attention():
     assert not allowed[:, picture.TOKENS.index("pad")].any()
     # Weights of one row relate as the exponentials of their scores.
     assert_allclose(weights[3, 0] / weights[3, 1], np.exp(scores[3, 0] - scores[3, 1]))
+
+
+# Where the gates start decides: a bias towards keeping, or an orthogonal matrix without gates.
+def test_long_lags_are_learned_from_a_start_that_keeps():
+    found = load("long_lag")["results"]
+    for kind in ("rnn_orthogonal", "lstm_3", "gru_3"):
+        assert set(found[kind]["solved"].values()) == {1}, kind
+    assert all(row["solved"]["5"] == 1 for row in found.values())
+    assert found["lstm"]["solved"]["20"] == 0 < found["rnn"]["solved"]["20"]
+    assert found["gru"]["solved"]["40"] == found["lstm"]["solved"]["40"] == 0
+
+
+@pytest.mark.parametrize(("kind", "bias"), [("lstm_1", 1), ("lstm_3", 3), ("gru_3", 3)])
+def test_networks_of_the_experiment_keep_what_their_names_say(kind, bias):
+    layer = long_lag.build(kind, {"symbols": 4, "units": 6})
+    with torch.no_grad():
+        layer.weight_ih_l0.zero_()
+        layer.weight_hh_l0.zero_()
+        layer.bias_ih_l0[12:18] = layer.bias_hh_l0[12:18] = 0  # the candidate is 0
+        ones = torch.ones(1, 1, 6)
+        state = (ones, ones) if kind.startswith("lstm") else ones
+        _, after = layer(torch.zeros(1, 1, 5), state)
+    kept = after[1] if kind.startswith("lstm") else after
+    assert_allclose(kept, np.full((1, 1, 6), 1 / (1 + np.exp(-bias))), rtol=1e-6)
+
+
+def test_orthogonal_start_of_the_experiment():
+    matrix = long_lag.build("rnn_orthogonal", {"symbols": 4, "units": 6}).weight_hh_l0
+    assert_allclose((matrix @ matrix.T).detach(), np.eye(6), atol=1e-6)
+
+
+# What one vector loses with the length, attention keeps: free running, seed by seed.
+@pytest.mark.parametrize("seed", range(5))
+def test_attention_copies_what_a_fixed_vector_loses(seed):
+    found = load("bottleneck")["by_seed"][seed]
+    for length in ("8", "16"):
+        free = [found[kind]["free"][length] for kind in ("fixed", "wide", "attention")]
+        assert free == sorted(set(free))
+    assert min(found[kind]["free"]["4"] for kind in bottleneck.KINDS) > 0.9
+    assert found["attention"]["free"]["16"] > found["wide"]["free"]["16"] + 0.2
+    assert found["fixed"]["forced"]["16"] > found["fixed"]["free"]["16"] + 0.1
+    for line in found["attention"]["map"]["8"].values():
+        assert sum(line.values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_decoder_of_the_experiment_reads_the_targets_shifted_once(rng):
+    source, shifted, targets = bottleneck.draw(5, rng, {"symbols": 8}, 6)
+    assert_array_equal(targets, source)
+    assert_array_equal(shifted[:, 1:], targets[:, :-1])
+    assert (shifted[:, 0] == 8).all()
+
+
+@pytest.mark.parametrize(("attention", "moves"), [(False, False), (True, True)])
+def test_only_attention_looks_at_earlier_states(attention, moves, rng):
+    torch.manual_seed(0)
+    model = bottleneck.Copier(8, 4, 6, attention=attention)
+    source, shifted, _ = bottleneck.draw(3, rng, {"symbols": 8}, 5)
+    keys, state = model.encode(source)
+    before, _, _ = model.decode(shifted, state, keys)
+    changed = keys.clone()
+    changed[:, 0] += 1
+    after, _, _ = model.decode(shifted, state, changed)
+    assert bool((before != after).any()) == moves

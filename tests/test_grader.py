@@ -8,7 +8,7 @@ import pytest
 import tiny_course
 from tiny_course import as_bytes, cell_of, extra, solved, submit
 
-from seqlib.grading import grader as grader_module
+from seqlib.grading import judging as judging_module
 from seqlib.grading.execution import run_notebook
 from seqlib.grading.grader import Grader
 from seqlib.grading.magics import runnable
@@ -28,11 +28,11 @@ def judged(monkeypatch):
     """Return the list of the tasks that are judged."""
     tasks = []
 
-    def counting(task, subject, seed):
+    def counting(task, *args, **options):
         tasks.append(task.id)
-        return judge(task, subject, seed)
+        return judge(task, *args, **options)
 
-    monkeypatch.setattr(grader_module, "judge", counting)
+    monkeypatch.setattr(judging_module, "judge", counting)
     return tasks
 
 
@@ -193,27 +193,28 @@ def test_a_new_submission_is_graded_and_the_old_one_is_not_forgotten(course, jud
     assert scores(again) == scores(first)
 
 
-def test_a_run_that_is_killed_leaves_the_judged_tasks(course, judged, monkeypatch):
-    def dies(task, subject, seed):
+def test_a_submission_in_which_a_run_is_killed_has_not_been_graded(course, judged, monkeypatch):
+    def dies(task, *args, **options):
         if task.id == "tiny.add":
             raise KeyboardInterrupt
-        return judge(task, subject, seed)
+        return judge(task, *args, **options)
 
-    counting = grader_module.judge
-    monkeypatch.setattr(grader_module, "judge", dies)
+    counting = judging_module.judge
+    monkeypatch.setattr(judging_module, "judge", dies)
     with pytest.raises(KeyboardInterrupt):
         grade(course, solved())
     assert Store(course.records, "tiny", "s001").submission() is None
-    monkeypatch.setattr(grader_module, "judge", counting)
+    monkeypatch.setattr(judging_module, "judge", counting)
     assert grade(course, solved())["score"] == 80.0
-    assert judged == ["tiny.add"]
+    # A record is kept once its answers are confirmed, at the end of the notebook.
+    assert judged == ["tiny.double", "tiny.add"]
 
 
 def test_an_error_of_the_judge_is_no_grade(course, monkeypatch):
-    def broken(task, subject, seed):
+    def broken(*args, **options):
         raise RuntimeError("the reference fails")
 
-    monkeypatch.setattr(grader_module, "judge", broken)
+    monkeypatch.setattr(judging_module, "judge", broken)
     with pytest.raises(RuntimeError, match="the reference fails"):
         grade(course, solved())
     assert Store(course.records, "tiny", "s001").submission() is None
@@ -367,3 +368,21 @@ def test_a_trusted_cell_that_fails_shows_its_own_lines_only():
 def test_a_trusted_session_keeps_names_between_cells_and_not_between_notebooks():
     assert run("x = 3", "x")[1].outputs[0]["data"] == {"text/plain": "3"}
     assert run("x")[0].outputs[0]["ename"] == "NameError"
+
+
+@pytest.mark.sandbox
+def test_what_a_notebook_imports_is_loaded_before_it_and_nothing_else(course):
+    asks = "import sys\nprint('torch' in sys.modules, 'matplotlib' in sys.modules)"
+    torch = asks + "\nimport resource\nprint(resource.getrlimit(resource.RLIMIT_AS)[0])"
+    for student, *cells in (("s001", torch), ("s002", torch, "from torch import nn")):
+        notebook = solved()
+        notebook["cells"] += [extra(c, id=f"own{i}") for i, c in enumerate(cells)]
+        submit(course, student, notebook)
+    with Grader(course, "tiny") as grader:
+        plain, loaded = (shown(course, grader.grade(s)) for s in ("s001", "s002"))
+    (without, bytes_without), (with_it, bytes_with) = (
+        cell_of(notebook, "own0")["outputs"][0]["text"].splitlines()
+        for notebook in (plain, loaded)
+    )
+    assert (without, with_it) == ("False False", "True False")
+    assert bytes_without == bytes_with

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from fixtures_exercises import TASKS, backward, sorters, training
 
-from seqlib.exercises.record import KINDS, Task
+from seqlib.exercises.record import KINDS, Misconception, Task
 from seqlib.judge.degenerate import degenerate_answers
 from seqlib.judge.diagnose import function_of
 from seqlib.judge.judge import judge
@@ -249,6 +249,40 @@ def test_a_loss_that_is_too_good_sees_the_answers():
     assert result.diagnosis.names == ("sees_next",)
 
 
+def test_a_mistake_that_shows_in_what_was_trained_is_named():
+    """A sign is looked for where points were lost, and in the order of the record."""
+    asked = []
+
+    def sign(name, found):
+        def shows(predict, rng, case):
+            asked.append((name, rng.integers(1000)))
+            return found(np.asarray(predict(np.ones(3))))
+
+        return shows
+
+    symptoms = {
+        "zeros": sign("zeros", lambda y: not y.any()),
+        "doubles": sign("doubles", lambda y: (y == 2).all()),
+    }
+    mistakes = tuple(Misconception(name, f"{name}.", "signs", "ours") for name in symptoms)
+    changed = {
+        "options": {**TASKS["training"].options, "symptoms": symptoms},
+        "misconceptions": TASKS["training"].misconceptions + mistakes,
+    }
+    task = Task(**{**vars(TASKS["training"]), **changed})
+    for answer, name in ((lambda s: 0 * s, "zeros"), (lambda s: 2 * s, "doubles")):
+        result = judge(task, InProcess(lambda s, rng, answer=answer: answer), 0)
+        assert result.diagnosis.names == (name,), result.lines()
+    assert [name for name, _ in asked] == ["zeros", "zeros", "doubles"]
+    assert asked[0] == asked[1]
+    for answer in (lambda s: 0.5 * s, lambda s: s * np.nan, lambda s: object(), None):
+        result = judge(task, InProcess(lambda s, rng, answer=answer: answer), 0)
+        assert result.diagnosis is None
+    asked.clear()
+    assert judge(task, InProcess(training.reference), 0).diagnosis is None
+    assert asked == []
+
+
 def test_a_trained_object_that_fails_is_reported():
     task = TASKS["training"]
     case = task.cases(np.random.default_rng(0))[0]
@@ -263,6 +297,8 @@ def test_a_trained_object_that_fails_is_reported():
     assert np.isnan(reply_of(lambda s: s * np.nan).value)
     nan = judge(task, InProcess(lambda s, rng: lambda s: s * np.nan), 0)
     assert nan.score == 0
+    assert nan.criteria[0].message.startswith("the loss on a fresh sample is nan, it must")
+    assert nan.diagnosis is None
 
 
 def test_training_runs_once():

@@ -33,9 +33,9 @@ def write_program(path, body):
     path.chmod(0o755)
 
 
-def make(workshop, target):
+def make(workshop, *arguments):
     """Run make; return its exit status, what it printed, and the calls that it made."""
-    done = subprocess.run(["make", target], cwd=workshop, capture_output=True, text=True)
+    done = subprocess.run(["make", *arguments], cwd=workshop, capture_output=True, text=True)
     calls = (workshop / ".venv" / "calls").read_text(encoding="utf-8").splitlines()
     return done.returncode, done.stdout, calls
 
@@ -108,6 +108,18 @@ def test_make_test_builds_the_book_and_runs_the_tests(workshop):
     status, _, calls = make(workshop, "test")
     assert status == 0
     assert [call.partition(" ")[0] for call in calls] == ["jupyter-book", "pytest"]
+
+
+@pytest.mark.parametrize("wheels", ["", "some where"])
+def test_make_site_prepares_builds_prints_and_packs(workshop, wheels):
+    status, _, calls = make(workshop, "site", *([f"WHEELS={wheels}"] if wheels else []))
+    assert status == 0
+    assert calls == [
+        "python -m course_site prepare" + (f" --wheels {wheels}" if wheels else ""),
+        "jupyter-book build . -W -n --keep-going",
+        "python -m course_site pdf",
+        "python -m course_site pack",
+    ]
 
 
 def test_a_missing_python_is_named(workshop):

@@ -25,10 +25,11 @@ from seqlib.grading import present
 from seqlib.grading.course import Course
 from seqlib.grading.gradebook import Writer, open_gradebook, register
 from seqlib.grading.grader import Grader
-from seqlib.grading.marks import stale_marks
+from seqlib.grading.marks import marked_students, stale_marks
 from seqlib.grading.nbgrader_plugins import close_graders, substitute
 from seqlib.grading.records import Store
 from seqlib.grading.release import load_config, release
+from seqlib.grading.report import write_report
 
 ROOT = Path(__file__).resolve().parents[1]
 # SQLAlchemy speaks of how nbgrader uses it, traitlets of how nbconvert uses that.
@@ -162,6 +163,24 @@ def test_a_new_time_is_noted_and_a_new_due_date_when_forced(course):
         assert gradebook.find_submission("tiny", "s001").late_submission_penalty == 8.0
 
 
+def test_a_penalty_is_taken_from_the_score_of_the_newest_submission(course):
+    """Of 80 points a tenth is 8; the submission before that had none."""
+    found = config(course)
+    found.AssignLatePenalties.plugin_class = Tenth
+    writer = Writer(course, "tiny", config=found)
+    penalties = []
+    for notebook in (tiny_course.released(), solved()):
+        submit(course, "s001", notebook)
+        time = course.submission("s001", "tiny") / "timestamp.txt"
+        time.write_text("2026-03-03 12:00:00 UTC")
+        with open_gradebook(course) as gradebook:
+            gradebook.update_or_create_assignment("tiny", duedate="2026-03-02 12:00:00 UTC")
+        grade(course, "s001", writer=writer)
+        with open_gradebook(course) as gradebook:
+            penalties.append(gradebook.find_submission("tiny", "s001").late_submission_penalty)
+    assert penalties == [0.0, 8.0]
+
+
 @pytest.mark.parametrize("content", ["", "yesterday", "9" * 5000, "2026-99-99", "\x00"])
 def test_a_time_that_is_none_is_left_out(course, content):
     submit(course, "s001", solved())
@@ -219,12 +238,28 @@ def test_a_persons_marks_are_kept_and_stale_ones_are_listed(course):
     submit(course, "s001", solved(why="Another answer."))
     grade(course, "s001")
     assert stale(course) == ["why"]
+    for path in write_report(course, "tiny")[:2]:  # the page and the table of students
+        assert "Marks given to an older submission: why." in path.read_text()
     with open_gradebook(course) as gradebook:
         kept = gradebook.find_grade("why", "tiny", "tiny", "s001")
         assert (kept.manual_score, kept.needs_manual_grade) == (15.0, True)
         assert gradebook.find_comment("why", "tiny", "tiny", "s001").comment == "Good."
     mark(course, score=16.0, comment="Better.")
     assert stale(course) == []
+    assert "an older submission" not in write_report(course, "tiny")[0].read_text()
+
+
+@pytest.mark.parametrize("given", [{"score": 15.0}, {"comment": "Good."}])
+def test_students_with_marks_are_found_at_once(course, given):
+    for student in ("s001", "s002"):
+        submit(course, student, solved())
+        grade(course, student)
+    with open_gradebook(course) as gradebook:
+        assert marked_students(gradebook, "tiny") == set()
+    mark(course, **given)
+    with open_gradebook(course) as gradebook:
+        assert marked_students(gradebook, "tiny") == {"s001"}
+        assert marked_students(gradebook, "other") == set()
 
 
 # What reaches a browser

@@ -4,11 +4,12 @@ import contextlib
 import functools
 import os
 import signal
+import threading
 import time
 
 import pytest
 
-from seqlib.grading.pool import Failure, run_jobs
+from seqlib.grading.pool import Failure, WorkerProcess, run_jobs
 
 
 def do(folder, job):
@@ -118,3 +119,42 @@ def test_workers_do_not_inherit_changed_thread_counts(tmp_path, monkeypatch):
 def test_at_least_one_worker_is_needed():
     with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
         next(run_jobs(worker, [1], workers=0))
+
+
+def test_a_process_does_one_job_after_the_other_and_ends_with_one_that_breaks_it(tmp_path):
+    process = WorkerProcess(functools.partial(worker, tmp_path))
+    try:
+        assert process.do(("square", 3)) == 9
+        assert process.do(("raise", 1)) == Failure("ValueError: job 1")
+        assert process.do(("square", 4)) == 16
+        assert process.alive
+        assert process.do(("hang", 5), 1.0) == Failure("no result after 1 s")
+        assert not process.alive
+    finally:
+        process.end()
+        process.join()
+
+
+def test_a_process_is_interrupted_from_another_thread(tmp_path):
+    process = WorkerProcess(functools.partial(worker, tmp_path))
+    try:
+        assert process.do(("square", 3)) == 9
+        timer = threading.Timer(0.5, process.interrupt)
+        timer.start()
+        start = time.monotonic()
+        assert process.do(("hang", 1)) == Failure("the worker process ended (exit code 1)")
+        assert time.monotonic() - start < 30
+        timer.join()
+    finally:
+        process.end()
+        process.join()
+
+
+def test_a_process_that_cannot_start_says_so(tmp_path):
+    process = WorkerProcess(functools.partial(broken_worker, OSError("full")))
+    try:
+        with pytest.raises(RuntimeError, match="a worker could not start: OSError: full"):
+            process.do(("square", 1))
+    finally:
+        process.end()
+        process.join()

@@ -7,7 +7,14 @@ import pytest
 
 from seqlib.grading import records
 from seqlib.grading.course import Course, find_course
-from seqlib.grading.records import Key, Store, all_submissions, write_atomically
+from seqlib.grading.records import (
+    Key,
+    Store,
+    all_submissions,
+    failures,
+    write_atomically,
+    write_together,
+)
 from seqlib.grading.secret import course_secret, seed
 
 KEY = Key("tiny.double", 1, 1, "namespaces")
@@ -84,6 +91,8 @@ def test_all_submissions_are_listed_by_student(tmp_path):
     for student in ("s002", "s001"):
         Store(tmp_path, "tiny", student).save_submission(DIGEST, "{}", {"state": "graded"})
     Store(tmp_path, "tiny", "s003").save_task(DIGEST, KEY, {})
+    (tmp_path / "tiny" / ".DS_Store").write_bytes(b"\0")  # left by a desktop
+    assert failures(tmp_path, "tiny") == {}
     found = all_submissions(tmp_path, "tiny")
     assert list(found) == ["s001", "s002"]
     assert found["s001"]["submission"] == DIGEST
@@ -106,10 +115,24 @@ def test_a_write_that_fails_leaves_the_old_content(tmp_path, monkeypatch):
 def test_the_submission_record_is_written_last(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(
-        records, "write_atomically", lambda path, text: written.append(path.name)
+        records, "write_together", lambda files: written.append({p.name for p in files})
     )
-    Store(tmp_path, "tiny", "s001").save_submission(DIGEST, "{}", {})
-    assert written == ["notebook.ipynb", "submission.json"]
+    Store(tmp_path, "tiny", "s001").save_submission(DIGEST, "{}", {}, {KEY: {}})
+    assert written == [{KEY.file, "notebook.ipynb"}, {"submission.json"}]
+
+
+def test_files_take_their_names_only_when_all_are_on_the_disk(tmp_path, monkeypatch):
+    done = []
+    sync, replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda file: (done.append("sync"), sync(file))[1])
+    monkeypatch.setattr(
+        os, "replace", lambda old, new: (done.append("name"), replace(old, new))[1]
+    )
+    files = {tmp_path / "a" / "x": "one", tmp_path / "b" / "y": "two\n"}
+    write_together(files)
+    assert done == ["sync", "sync", "name", "name", "sync", "sync"]
+    assert {path: path.read_text() for path in files} == files
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["x", "y"]
 
 
 def test_students_are_the_folders_with_a_submission(tmp_path):

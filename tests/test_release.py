@@ -1,6 +1,7 @@
 """Release of assignments: what nbgrader makes, what is committed, and what must not leak."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -179,3 +180,11 @@ def test_no_solution_is_left_in_the_release(name):
     text = (ROOT / "assignments" / name / f"{name}.ipynb").read_text(encoding="utf-8")
     for mark in ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "MARK SCHEME"):
         assert mark not in text
+
+
+@pytest.mark.parametrize("name", ASSIGNMENTS)
+def test_no_task_is_about_a_picture_that_the_solution_draws(name):
+    """The picture would be missing in the students' notebook (AllenDowney/ThinkPython#22)."""
+    text = (ROOT / "solutions" / name / f"{name}.ipynb").read_text(encoding="utf-8")
+    assert "def " in text
+    assert not re.search(r"matplotlib|\bplt\.|savefig|display\(", text)

@@ -217,6 +217,12 @@ def test_a_graded_submission_is_reported(course):
     assert (mistake["name"], mistake["count"], mistake["students"]) == ("one_more", "1", "s001")
 
 
+def test_a_report_makes_no_gradebook(course, submissions):
+    save(course, submissions)
+    write_report(course, "tiny")
+    assert not list(course.root.rglob("*.db"))
+
+
 def test_without_a_graded_submission_there_is_no_report(course):
     with pytest.raises(ValueError, match="run `seqlib grade tiny`"):
         write_report(course, "tiny")

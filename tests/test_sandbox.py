@@ -86,6 +86,12 @@ def test_magics_and_ways_to_leave_do_no_harm(submission, source, shown):
     assert run(submission, "x").outputs[0]["data"] == {"text/plain": "5"}
 
 
+def test_garbage_is_collected(submission):
+    assert run(submission, "import gc\ngc.isenabled()").outputs[0]["data"] == {
+        "text/plain": "True"
+    }
+
+
 def test_output_is_cut(submission):
     result = run(submission, "for _ in range(300):\n    print('x' * 100_000)")
     assert result.ok
@@ -357,3 +363,28 @@ def test_both_subjects_give_the_same_reply(submission, name):
             ours, theirs = here.perform(request), there.perform(request)
             for field in Reply.__dataclass_fields__:
                 assert equal(getattr(ours, field), getattr(theirs, field)), field
+
+
+def test_what_libraries_want_done_at_a_fork_is_done_where_it_matters(submission):
+    """A thread that held a lock of ``logging`` has ended in a fork, where the lock is free."""
+    result = submission.run_cell(
+        "import logging, os, threading, time\n"
+        "handler = logging.StreamHandler()\n"
+        "def hold():\n"
+        "    with handler.lock:\n"
+        "        time.sleep(60)\n"
+        "def f():\n"
+        "    return threading.active_count(), handler.lock.acquire(timeout=1)\n"
+        "def g():\n"
+        "    read, write = os.pipe()\n"
+        "    if os.fork() == 0:\n"
+        "        os.write(write, bytes(f()))\n"
+        "        os._exit(0)\n"
+        "    return list(os.read(read, 2))\n"
+        "threading.Thread(target=hold, daemon=True).start()\n"
+        "time.sleep(0.2)\n"
+        "f(), g()"
+    )
+    assert result.outputs[0]["data"] == {"text/plain": "((2, False), [1, 1])"}
+    with submission.subject("f") as subject:
+        assert subject.perform({"do": "call"}).value == (1, True)

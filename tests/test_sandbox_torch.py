@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 @pytest.fixture(scope="module", params=["best", "landlock"])
 def sandbox(request):
-    limits = replace(LIMITS.for_torch(), output=200_000)
+    # Nothing here is to be stopped for its time, so none is short on a busy machine.
+    limits = replace(LIMITS.for_torch(), output=200_000, call=20.0, cell=20.0)
     with open_sandbox(request.param, torch=True, limits=limits) as sandbox:
         yield sandbox
 

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import seqlib.np as snp
+from seqlib.np import streaming
 from seqlib.testing import check_backward
 
 SIZES = [(7, 7, 3), (5, 11, 2), (11, 5, 4), (1, 5, 128), (131, 131, 128), (3, 1, 2), (1, 1, 1)]
@@ -57,6 +58,51 @@ def test_large_scores_and_single_precision(rng):
     assert np.isfinite(y).all()
     grads = snp.streaming_attention_backward(dy, q, k, v, block=3)
     assert {grad.dtype for grad in grads} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("largest", [49.0, 51.0, 1000.0])
+@pytest.mark.parametrize("causal", [False, True])
+def test_scores_on_both_sides_of_where_they_could_overflow(causal, largest, dtype, rng):
+    q, k, v, dy = draw(rng, 6, 6, lead=(), dtype=np.float64)
+    longest = [np.linalg.norm(array, axis=-1).max() for array in (q, k)]
+    q *= largest * 5**0.5 / longest[0] / longest[1]
+    q[0], k[0] = (
+        k[0] * (q[0] @ q[0]) ** 0.5 / (k[0] @ k[0]) ** 0.5,
+        k[0],
+    )  # one score is extreme
+    q, k, v, dy = (array.astype(dtype) for array in (q, k, v, dy))
+    mask = snp.causal_mask(6) if causal else None
+    with np.errstate(over="raise", invalid="raise"):
+        y = snp.streaming_attention(q, k, v, causal=causal)
+        grads = snp.streaming_attention_backward(dy, q, k, v, causal=causal)
+    wide = [array.astype(np.float64) for array in (dy, q, k, v)]
+    near = {"rtol": 0, "atol": 40 * np.finfo(dtype).eps * max(1.0, largest)}
+    assert_allclose(y, snp.scaled_dot_product_attention(*wide[1:], mask=mask), **near)
+    plain = snp.scaled_dot_product_attention_backward(*wide, mask=mask)
+    for actual, expected in zip(grads, plain, strict=True):
+        scale = max(1.0, np.abs(expected).max())
+        assert_allclose(actual / scale, expected / scale, **near)
+
+
+def test_nan_and_infinity_spread_as_in_plain_attention(rng):
+    for bad in (np.nan, np.inf):
+        q, k, v, _ = draw(rng, 4, 4, lead=())
+        q[1, 2] = bad
+        with np.errstate(invalid="ignore"):
+            y = snp.streaming_attention(q, k, v)
+            plain = snp.scaled_dot_product_attention(q, k, v)
+        assert_allclose(y, plain, rtol=1e-12)
+        assert np.isnan(y[1]).all()
+        assert np.isfinite(np.delete(y, 1, axis=0)).all()
+
+
+@pytest.mark.parametrize(("S", "rows"), [(512, 512), (2048, 128), (2**19, 1)])
+def test_a_default_block_has_as_many_rows_as_fit(S, rows):
+    x = np.zeros((S, 1), np.float32)
+    assert streaming._checked(x, x, x, False, None) == rows
+    assert streaming._checked(x, x, x, True, None) == 128
+    assert streaming._checked(x, x, x, False, 7) == 7
 
 
 def test_empty_batch(rng):

@@ -1,5 +1,6 @@
 """Requests through the in-process subject: what a student's code can do to its caller."""
 
+import math
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
+from seqlib.subject import shortcuts
 from seqlib.subject.inprocess import InProcess
 from seqlib.subject.values import Handle, Seed
 
@@ -281,6 +283,43 @@ def test_a_library_function_is_refused_in_a_notebooks_own_names():
     reply = InProcess(space["f"]).perform(request)
     assert reply.error.startswith("LibraryShortcut: numpy.linalg.norm")
     assert space["norm"] is np.linalg.norm
+
+
+def test_functions_that_were_looked_for_before_are_refused_wherever_they_are(monkeypatch):
+    monkeypatch.setattr(shortcuts, "_prepared", shortcuts._Prepared())
+    old, new = types.ModuleType("old_names"), types.ModuleType("new_names")
+    old.kept = old.taken = old.other = math.hypot
+    monkeypatch.setitem(sys.modules, "old_names", old)
+    shortcuts.prepare(["math.hypot"])
+    monkeypatch.setitem(sys.modules, "new_names", new)
+    old.other, new.name, new.dist = abs, math.hypot, math.dist
+    refused = shortcuts.Shortcuts(["math.hypot"])
+    for _ in range(2):
+        with refused.refused({"mine": math.hypot}):
+            for function in (math.hypot, old.kept, old.taken, new.name):
+                with pytest.raises(shortcuts.LibraryShortcut):
+                    function(3, 4)
+            assert old.other(-1) == math.dist([3], [4]) == 1
+        assert old.kept(3, 4) == new.name(3, 4) == math.hypot(3, 4) == 5
+    # Of a function that was not looked for, all modules are searched.
+    with shortcuts.Shortcuts(["math.dist"]).refused({}):
+        with pytest.raises(shortcuts.LibraryShortcut):
+            new.dist([3], [4])
+        assert old.kept(3, 4) == 5
+    assert new.dist([3], [4]) == 1
+
+
+def test_modules_that_were_searched_before_are_not_searched_again(monkeypatch):
+    monkeypatch.setattr(shortcuts, "_prepared", shortcuts._Prepared())
+    shortcuts.prepare(["math.hypot"])
+    looked = []
+    monkeypatch.setattr(shortcuts, "_places", lambda space, _: looked.append(space) or [])
+    with shortcuts.Shortcuts(["math.hypot"]).refused({}):
+        pass
+    assert looked == [{}]
+    with shortcuts.Shortcuts(["math.dist"]).refused({}):
+        pass
+    assert len(looked) > 100
 
 
 def test_the_judges_own_functions_may_use_what_is_refused():

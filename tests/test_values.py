@@ -268,8 +268,15 @@ def test_handles_are_numbered_and_their_functions_taken_out():
     assert request["args"][1]["f"].number == 1
     made = materialise(request["args"], lambda number, args, kwargs: (number, args, kwargs))
     assert made[1]["f"]([1], key=2) == (1, ([1],), {"key": 2})
-    with pytest.raises(UnsupportedValue, match="an argument is or contains a set"):
+    with pytest.raises(
+        UnsupportedValue, match="an argument is or contains a set; pass a sorted"
+    ):
         made[0]({1})
+    words = {(1, 2): 3}
+    asked = made[0](words.keys(), words.values(), key=words.items())
+    assert asked == (0, ([(1, 2)], [3]), {"key": [((1, 2), 3)]})
+    with pytest.raises(UnsupportedValue, match="a dict_keys; pass a NumPy array, a list or"):
+        made[0]([words.keys()])
 
 
 def test_tensors_are_read_from_their_buffer():

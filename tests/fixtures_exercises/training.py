@@ -18,7 +18,7 @@ def series(rng, steps=STEPS):
     return s
 
 
-def evaluate(predict, rng):
+def evaluate(predict, rng, case):
     """Return the mean squared error of predicting s[t+1] from s[0..t], all t at once."""
     s = series(rng)
     predicted = np.asarray(predict(s), dtype=float)

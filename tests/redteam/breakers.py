@@ -152,7 +152,8 @@ in_cell(
     for _ in range(4):
         if os.fork() == 0:
             block = mmap.mmap(-1, 200 << 20)
-            block.write(b"x" * len(block))
+            for _ in range(200):
+                block.write(b"x" * (1 << 20))
             time.sleep(30)
             os._exit(0)
     time.sleep(30)
@@ -263,8 +264,8 @@ in_cell(
     states=("graded", "partly_graded"),
     everywhere=True,
 )
-# With Landlock the folder is too deep again when the cells are run again, and the notebook
-# loses its own tasks. With namespaces nobody looks into the folder.
+# With Landlock the folder is too deep again when the cells are run again, which costs the tasks
+# of this notebook. With namespaces nobody looks into the folder.
 in_cell(
     "folders 1200 deep",
     26,

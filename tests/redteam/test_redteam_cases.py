@@ -20,7 +20,7 @@ from tiny_course import cell_of, extra, released, solved, submit, write
 
 from seqlib.exercises import get_assignment
 from seqlib.exercises.record import Criterion
-from seqlib.grading import grader as grader_module
+from seqlib.grading import judging
 from seqlib.grading.execution import run_notebook
 from seqlib.grading.grader import Grader
 from seqlib.grading.records import Store
@@ -71,9 +71,11 @@ def test_c01_a_score_is_read_back_as_it_was_given(course, monkeypatch, result, p
         if data.get("points") == 40:
             data["points"] = 5
     write(course.release_file("tiny"), notebook)
-    monkeypatch.setattr(
-        grader_module, "judge", lambda *args: replace(judge(*args), score=result)
-    )
+
+    def judged(*args, **options):
+        return replace(judge(*args, **options), score=result)
+
+    monkeypatch.setattr(judging, "judge", judged)
     record, found = graded(course, solved())
     cell = nbformat.from_dict(cell_of(found, "test-double"))
     assert utils.determine_grade(cell) == (points, 5)

@@ -1,0 +1,123 @@
+"""Every page in Chromium: no error, no failed and no foreign request, search and links work."""
+
+import json
+
+import pytest
+from watching import SITE
+
+PAGES = sorted(
+    path.relative_to(SITE).as_posix()
+    for path in SITE.rglob("*.html")
+    if path.relative_to(SITE).parts[0] not in ("lite", "_static", "_sources")
+)
+READY = """async () => {
+  if (window.MathJax && MathJax.startup) await MathJax.startup.promise;
+  return document.querySelectorAll("mjx-container").length;
+}"""
+
+
+def opened(page, address, name):
+    """Open a page, wait for its formulas, and return their number."""
+    page.goto(address + name, wait_until="load")
+    formulas = page.evaluate(READY)
+    page.wait_for_load_state("networkidle")
+    return formulas
+
+
+def clean(page):
+    assert page.watch.errors == []
+    assert page.watch.foreign == []
+
+
+def test_there_are_pages():
+    assert len(PAGES) > 25
+    assert "index.html" in PAGES
+    assert "search.html" in PAGES
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "index.html"])
+def test_a_page_loads_without_error_and_asks_nobody_else(name, page, address):
+    opened(page, address, name)
+    assert len(page.watch.asked) > 5
+    clean(page)
+
+
+def test_the_first_page_leads_to_the_book(page, address):
+    page.goto(address)
+    page.wait_for_url("**/book/intro.html")
+    page.wait_for_load_state("networkidle")
+    clean(page)
+
+
+def test_the_watch_sees_a_failed_and_a_foreign_request(page, address, instead):
+    instead["/course/bad.html"] = b"""<!doctype html><link rel="icon" href="data:,">
+      <script src="missing.js"></script><script>console.error("said so"); undefined.x</script>
+      <img src="http://example.org/x.png">"""
+    page.goto(f"{address}bad.html", wait_until="load")
+    page.wait_for_load_state("networkidle")
+    assert page.watch.foreign == ["http://example.org/x.png"]
+    seen = " ".join(page.watch.errors)
+    for part in ("404", "missing.js", "said so", "undefined", "failed http://example.org"):
+        assert part in seen
+
+
+@pytest.mark.parametrize("renderer", ["CHTML", "SVG"])
+def test_formulas_are_drawn_and_explored_with_what_the_site_has(renderer, page, address):
+    """MathJax was cut: the settings of a formula's menu must find what they load."""
+    settings = json.dumps({"renderer": renderer, "explorer": True, "speech": True})
+    page.add_init_script(f"localStorage.setItem('MathJax-Menu-Settings', '{settings}')")
+    assert opened(page, address, "book/lstm.html") > 50
+    assert page.locator(f"mjx-container[jax={renderer}]").count() > 50
+    assert page.locator("mjx-merror").count() == 0
+    page.locator("mjx-container[tabindex]").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_load_state("networkidle")
+    asked = " ".join(page.watch.asked)
+    assert "a11y/explorer.js" in asked
+    assert "sre/mathmaps/en.json" in asked
+    clean(page)
+
+
+def test_formulas_have_a_form_for_screen_readers(page, address):
+    formulas = opened(page, address, "book/attention.html")
+    assert page.locator("mjx-container mjx-assistive-mml math").count() == formulas > 50
+
+
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [("softmax", "attention"), ("forget gate", "lstm"), ("causal mask", "masks")],
+)
+def test_the_search_finds_the_chapter(words, target, page, address):
+    page.goto(f"{address}search.html?q={words.replace(' ', '+')}")
+    links = page.locator("#search-results ul.search li a")
+    links.first.wait_for()
+    page.wait_for_function("!document.querySelector('#search-progress')?.innerText")
+    found = {link.get_attribute("href").partition("#")[0] for link in links.all()}
+    wanted = f"book/{target}.html"
+    link = next(href for href in found if href.partition("?")[0] == wanted)
+    page.goto(address + link)
+    assert page.locator("article h1").count() == 1
+    clean(page)
+
+
+def test_next_leads_through_the_whole_book_and_previous_back(page, address):
+    page.goto(f"{address}book/intro.html")
+    seen = [page.url]
+    while page.locator("a.right-next").count():
+        page.goto(page.locator("a.right-next").evaluate("link => link.href"))
+        seen.append(page.url)
+    chapters = [name for name in PAGES if name.startswith("book/")]
+    assert sorted(seen) == sorted(address + name for name in chapters)
+    for expected in reversed(seen[:-1]):
+        page.goto(page.locator("a.left-prev").evaluate("link => link.href"))
+        assert page.url == expected
+    clean(page)
+
+
+def test_without_javascript_a_page_can_be_read(chromium, address):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}book/attention.html")
+    assert "softmax" in page.locator("article").inner_text()
+    assert page.locator("article img").first.is_visible()
+    context.close()
