@@ -1,9 +1,11 @@
 """The book as PDF, as `make site` has printed it, against the pages that it is made of."""
 
 import html
+import multiprocessing
 import re
 import unicodedata
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -227,6 +229,17 @@ FILES, FIGURES = "all files of the pages must be there", "all figures must be th
 FRAME = '<!doctype html><html lang="en"><body><h1 id="a">A</h1>{}</body></html>'
 
 
+@pytest.fixture(scope="module")
+def make():
+    """Make a PDF in a process of its own: only one Playwright may run in each.
+
+    The other tests of this folder keep theirs until the last of them.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        yield lambda *args: pool.submit(pdf.make, *args).result()
+
+
 @pytest.mark.parametrize(
     ("body", "rule"),
     [
@@ -249,14 +262,14 @@ FRAME = '<!doctype html><html lang="en"><body><h1 id="a">A</h1>{}</body></html>'
         ),
     ],
 )
-def test_a_fault_is_refused_and_leaves_nothing(body, rule, tmp_path):
+def test_a_fault_is_refused_and_leaves_nothing(make, body, rule, tmp_path):
     target = tmp_path / "book.pdf"
     with pytest.raises(pins.SiteError, match=rule):
-        pdf.make(FRAME.format(body), SITE, target)
+        make(FRAME.format(body), SITE, target)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_wide_formulas_and_tables_are_made_to_fit(tmp_path):
+def test_wide_formulas_and_tables_are_made_to_fit(make, tmp_path):
     row = "".join(f"<td>word{i}</td>" for i in range(40))
     terms = " + ".join(f"x_{{{i}}}" for i in range(60))
     style = Path(pdf.__file__).with_name("pdf.css").read_text(encoding="utf-8")
@@ -267,7 +280,7 @@ def test_wide_formulas_and_tables_are_made_to_fit(tmp_path):
         rf'<div class="math">\[{terms} = y\]</div>'
     )
     target = tmp_path / "book.pdf"
-    assert pdf.make(FRAME.format(body), SITE, target) == 1
+    assert make(FRAME.format(body), SITE, target) == 1
     boxes = []
 
     def see(text, page, at, _font, _size):
@@ -281,14 +294,14 @@ def test_wide_formulas_and_tables_are_made_to_fit(tmp_path):
     assert max(boxes) < 545
 
 
-def test_page_numbers_are_those_of_the_targets(tmp_path):
+def test_page_numbers_are_those_of_the_targets(make, tmp_path):
     place = '<p><a href="#far">at <span data-page-of="far">0000</span></a></p>'
     style = 'style="break-before: page"'
     body = f'{place}<p {style} id="near">x</p><p id="far" {style}>y</p>'
     body += '<div hidden><a href="#near"></a></div>'
     target = tmp_path / "book.pdf"
     outline = [(0, "First", "near"), (1, "Below", "far"), (0, "Again", "near")]
-    assert pdf.make(FRAME.format(body), SITE, target, outline) == 3
+    assert make(FRAME.format(body), SITE, target, outline) == 3
     made = Printed(target)
     assert made.targets == {"near": 2, "far": 3}
     assert "at 3" in made.texts[0]
