@@ -88,6 +88,18 @@ class Cluster:
         if process in self.workers:
             self.workers.remove(process)
 
+    def descendants(self):
+        """Return the numbers of all processes that descend from the workers."""
+        found, pending = set(), [worker.pid for worker in self.workers]
+        while pending:
+            # A thread that starts a process is its parent.
+            for path in Path(f"/proc/{pending.pop()}/task").glob("*/children"):
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    children = set(map(int, path.read_text().split()))
+                    pending += children
+                    found |= children
+        return found
+
     def logs(self):
         return "\n".join(path.read_text() for path in sorted(self.folder.glob("*.log")))
 
@@ -143,3 +155,13 @@ def slow_grader(course, *, folder, seconds, **options):
 
         grader.grade = slow
         yield grader
+
+
+@contextlib.contextmanager
+def reluctant_grader(course, *, ending, **options):
+    """The same, whose process takes its time to end too, as one with a large sandbox does."""
+    with slow_grader(course, **options) as grader:
+        try:
+            yield grader
+        finally:
+            time.sleep(ending)

@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ import dask_tools
 import pytest
 import tiny_course
 import yaml
-from dask_tools import cluster, copy_grader, free_port, slow_grader
+from dask_tools import cluster, copy_grader, free_port, reluctant_grader, slow_grader
 from test_dask_copies import kept
 from tiny_course import solved, submit, tiny_grader
 
@@ -244,10 +245,14 @@ def assert_gone(folder):
     """Assert that the processes that graded have ended, or end soon."""
     numbers = {int(path.name.split("-")[2]) for path in folder.glob("began-*")}
     assert numbers
-    deadline = time.monotonic() + 30
-    while any(Path(f"/proc/{number}").exists() for number in numbers):
-        assert time.monotonic() < deadline, numbers
-        time.sleep(0.1)
+    wait_for(lambda: not any(Path(f"/proc/{number}").exists() for number in numbers))
+
+
+def wait_for(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_worker_killed_in_the_middle_costs_no_submission(course, applied, tmp_path):
@@ -350,6 +355,34 @@ def test_a_run_without_workers_waits_for_one_and_then_ends(course, monkeypatch, 
                 force=True,
                 on_result=lambda *_: running.workers and running.kill(running.workers[0]),
             )
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_without_their_scheduler_end_when_told_to(course, tmp_path, stop):
+    """They close for want of a scheduler, and are told to end in the middle of it."""
+    fill(course, 8)
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    make_grader = functools.partial(reluctant_grader, folder=notes, seconds=1.0, ending=2.0)
+    left, ended = set(), []
+
+    def interrupt(*_):
+        left.update(running.descendants())
+        running.scheduler.send_signal(stop)
+        wait_for(lambda: running.logs().count("Stopping worker") == 2)
+        for worker in running.workers:
+            worker.terminate()
+        ended.extend(worker.wait(8) for worker in running.workers)
+        raise KeyboardInterrupt
+
+    with cluster(tmp_path / "cluster") as running, pytest.raises(KeyboardInterrupt):
+        run(course, running.address, make_grader=make_grader, on_result=interrupt)
+    assert len(ended) == 2
+    assert left
+    wait_for(lambda: not any(Path(f"/proc/{number}").exists() for number in left))
+    assert_gone(notes)
+    # The copy of the course has gone too, with its secret.
+    assert not list((tmp_path / "cluster").rglob("secret"))
 
 
 # ---------------------------------------------------------------- who may take part

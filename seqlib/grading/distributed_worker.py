@@ -13,6 +13,7 @@ import tempfile
 import threading
 
 from distributed import WorkerPlugin, get_worker
+from distributed.worker import WORKER_ANY_RUNNING as RUNNING
 
 from seqlib.grading.distributed_copies import copy_grader, fingerprint
 from seqlib.grading.isolation import require_isolation
@@ -20,6 +21,9 @@ from seqlib.grading.pool import JOB_SECONDS, Failure, WorkerProcess
 
 # After which the processes end that wait for a job: their run was killed, or is elsewhere.
 IDLE_SECONDS = 600.0
+# How long, and how often, the tasks of a loop that ends get time for their own cleaning up.
+CANCEL_SECONDS = 0.5
+CANCELLATIONS = 6
 _ENDED = Failure("the run has ended")
 
 
@@ -49,16 +53,42 @@ class Grading(WorkerPlugin):
         self._folder = tempfile.mkdtemp(prefix="seqlib-", dir=worker.local_directory)
         self._lock = threading.Lock()
         self._idle, self._busy, self._closed = [], set(), False
-        self._alarm = None
+        self._alarm, self._run_ended = None, False
+        self._guard = asyncio.ensure_future(self._wait_for_end(worker))
 
     async def teardown(self, worker):
         """End the processes. Dask calls this when a run or a worker ends."""
+        if worker.status in RUNNING:
+            self._run_ended = True
+            self._guard.cancel()
+        await asyncio.to_thread(self._end)
+
+    async def _wait_for_end(self, worker):
+        """End what is left when the event loop is ended before the worker is.
+
+        On SIGTERM, Dask cancels every task of its loop once. If the worker was closing then,
+        as it does when its scheduler goes away, the task that closes it is cancelled in the
+        middle, here where it waits for our processes, and all others wait for the end of that
+        task: for ever, with the processes. So they are cancelled again.
+        """
+        try:
+            await worker.finished()
+        except asyncio.CancelledError:
+            if not self._run_ended:
+                self._end()
+                await _cancel_others()
+            raise
+
+    def _end(self):
+        """End all processes, also those that grade, and remove the copy of the course."""
         with self._lock:
             self._closed = True
             busy = list(self._busy)
         for process in busy:
             process.interrupt()
-        await asyncio.to_thread(self._end_idle)
+        self._end_idle()
+        for process in busy:
+            process.join()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def grade(self, job):
@@ -112,6 +142,17 @@ class Grading(WorkerPlugin):
             process.end()
         for process in processes:
             process.join()
+
+
+async def _cancel_others():
+    """Cancel the tasks that wait although the event loop ends."""
+    for _ in range(CANCELLATIONS):
+        await asyncio.sleep(CANCEL_SECONDS)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if not others:
+            return
+        for task in others:
+            task.cancel()
 
 
 def grade(plugin, job):
