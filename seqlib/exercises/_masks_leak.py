@@ -17,19 +17,25 @@ def reference(model, ids, rng):
 def variant(model, ids, rng, *, wrong=frozenset()):
     """Look at each row alone, cut off behind each step, with the mistakes in ``wrong``."""
     ids = np.array(ids)
-    B, T = ids.shape
-    before, found = np.asarray(model(ids)), False
+    B = len(ids)
     rows = [slice(b, b + 1) for b in range(1 if "first_row" in wrong else B)]
     if "rows_together" in wrong:
         rows = [slice(0, B)]
-    changed = ids.copy()
+    found = _finds(model, ids, rows, wrong)
+    return not found if "inverted" in wrong else found
+
+
+def _finds(model, ids, rows, wrong):
+    """Return whether some row changes when what it may not see does."""
+    before, changed = np.asarray(model(ids)), ids.copy()
     for row in rows:
-        for n in _cuts(T, wrong):
+        for n in _cuts(ids.shape[1], wrong):
             changed = changed if "changes_pile_up" in wrong else ids.copy()
             after = _after(model, ids, changed, row, n, wrong)
-            kept = _kept(T, n, wrong)
-            found = found or _differ(before[row, kept], after[:, kept], wrong)
-    return not found if "inverted" in wrong else bool(found)
+            kept = _kept(ids.shape[1], n, wrong)
+            if _differ(before[row, kept], after[:, kept], wrong):
+                return True
+    return False
 
 
 def _cuts(T, wrong):

@@ -68,6 +68,7 @@ class Model:
         self.extra, self.padded, self.single = extra, padded, single
         self.share, self.position, self.head = share, position, head
         self.over_queries = over_queries
+        self._known = {}  # logits by ids: the wrong leak tests ask for the same ones
 
     def handle(self):
         """Return the model as a student's function gets it."""
@@ -76,6 +77,12 @@ class Model:
     def __call__(self, ids):
         """Return the logits, of shape (B, T, V)."""
         ids = _checked(ids, self.limits)
+        key = ids.shape, ids.tobytes()
+        if key not in self._known:
+            self._known[key] = self._answer(ids)
+        return self._known[key].copy()
+
+    def _answer(self, ids):
         right = self._logits(ids, None)
         logits = right
         if self.extra is not None or self.over_queries:

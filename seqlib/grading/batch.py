@@ -90,8 +90,6 @@ def grade_class(
     seqlib.grading.isolation.IsolationError
         If a machine offers too little isolation and students are not trusted.
     """
-    from seqlib.grading.gradebook import Writer
-
     if dask is not None and workers is not None:
         raise ValueError(
             f"workers must be left out where a cluster grades, whose workers they are; "
@@ -125,7 +123,7 @@ def grade_class(
             make_grader=make_grader,
         )
     # Left early or not, the workers end with this loop.
-    with closing(running), Writer(course, name) as writer:
+    with closing(running), _writer(course, name) as writer:
         for (student, _), result in running:
             store = Store(course.records, name, student)
             if not isinstance(result, Failure):
@@ -141,6 +139,16 @@ def grade_class(
     outcome.records = dict(sorted(outcome.records.items()))
     outcome.failures = dict(sorted(outcome.failures.items()))
     return outcome
+
+
+def _writer(course, name):
+    """Return the writer of a gradebook.
+
+    nbgrader takes a second to import: time in which the workers start too.
+    """
+    from seqlib.grading.gradebook import Writer
+
+    return Writer(course, name)
 
 
 def _applied(writer, record, force):

@@ -40,7 +40,7 @@ DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
 )
-_CODES = {name: code for code, name in enumerate(DTYPES)}
+_CODES = {np.dtype(name): code for code, name in enumerate(DTYPES)}
 # How each lies in the bytes, and what it is.
 _STORED = [
     (np.dtype(n.replace("bool", "uint8")).newbyteorder("<"), np.dtype(n)) for n in DTYPES
@@ -65,7 +65,10 @@ def frame(value, *, limit=MAX_BYTES):
     """
     encoder = _Encoder(limit)
     encoder.value(value, 0)
-    return HEADER.pack(MAGIC, encoder.size) + b"".join(encoder.parts)
+    body = b"".join(encoder.parts)
+    if len(body) > limit:
+        raise _too_large(limit, "more")
+    return HEADER.pack(MAGIC, len(body)) + body
 
 
 def read_frame(receive, *, markers=False, limit=MAX_BYTES):
@@ -109,65 +112,72 @@ def decode(body, *, markers=False):
     return value
 
 
+def _too_large(limit, got):
+    return CodecError(f"a value must take at most {limit} bytes, got {got}")
+
+
 class _Encoder:
     def __init__(self, limit):
         self.limit = limit
-        self.parts, self.size, self.nodes = [], 0, 0
-
-    def put(self, part):
-        self.size += len(part)
-        if self.size > self.limit:
-            raise CodecError(f"a value must take at most {self.limit} bytes, got more")
-        self.parts.append(part)
+        self.parts, self.nodes = [], 1
+        self.arrays = 0  # bytes; a view may announce more of them than there are
 
     def value(self, value, depth):
-        self.nodes += 1
-        if depth > MAX_DEPTH:
-            raise CodecError(f"a value must be nested at most {MAX_DEPTH} deep, got deeper")
-        if self.nodes > MAX_NODES:
-            raise CodecError(f"a value must have at most {MAX_NODES} parts, got more")
         # Exact types: a subclass may lie about itself, and reducing it is not done here.
         kind = type(value)
         simple = _SIMPLE.get(kind)
         if simple is not None:
-            self.put(simple(value))
+            self.parts.append(simple(value))
         elif kind is list or kind is tuple:
-            self.put(_LENGTH.pack(b"l" if kind is list else b"t", len(value)))
-            for item in value:
-                self.value(item, depth + 1)
+            self.parts.append(_LENGTH.pack(b"l" if kind is list else b"t", len(value)))
+            self.items(value, depth + 1)
         elif kind is dict:
-            self.put(_LENGTH.pack(b"d", len(value)))
-            for key, item in value.items():
-                self.value(key, depth + 1)
-                self.value(item, depth + 1)
+            self.parts.append(_LENGTH.pack(b"d", len(value)))
+            self.items([part for item in value.items() for part in item], depth + 1)
         elif kind is np.ndarray:
             self.array(b"a", value)
         elif isinstance(value, np.generic) and kind.__module__ == "numpy":
             self.array(b"g", np.asarray(value))
         elif kind is values.Seed:
-            self.put(b"S" + _integer(value.number))
+            self.parts.append(b"S" + _integer(value.number))
         elif kind is values.Handle and value.number is not None:
-            self.put(_LENGTH.pack(b"H", value.number))
+            self.parts.append(_LENGTH.pack(b"H", value.number))
         elif kind is values.AsTensor:
-            self.put(bytes([_TENSOR, value.requires_grad]))
+            self.parts.append(bytes([_TENSOR, value.requires_grad]))
             self.array(b"a", value.array)
         else:
             raise CodecError(f"a value must be plain, got a {kind.__module__}.{kind.__name__}")
 
+    def items(self, items, depth):
+        """Add the parts of a container; a call for each simple one would take twice as long."""
+        self.nodes += len(items)
+        if self.nodes > MAX_NODES:
+            raise CodecError(f"a value must have at most {MAX_NODES} parts, got more")
+        if depth > MAX_DEPTH and items:
+            raise CodecError(f"a value must be nested at most {MAX_DEPTH} deep, got deeper")
+        for item in items:
+            simple = _SIMPLE.get(type(item))
+            if simple is None:
+                self.value(item, depth)
+            else:
+                self.parts.append(simple(item))
+
     def array(self, tag, array):
-        name = array.dtype.name
-        if name not in _CODES:
-            raise CodecError(f"an array must have a numeric dtype, got {name}")
-        if array.nbytes > self.limit:
-            raise CodecError(
-                f"a value must take at most {self.limit} bytes, got an array of shape "
-                f"{array.shape} that takes {array.nbytes}"
+        code, axes = _CODES.get(array.dtype), array.ndim
+        if code is None:
+            code = _CODES.get(array.dtype.newbyteorder("="))
+        if code is None:
+            raise CodecError(f"an array must have a numeric dtype, got {array.dtype.name}")
+        self.arrays += array.nbytes
+        if self.arrays > self.limit:
+            raise _too_large(
+                self.limit, f"an array of shape {array.shape} that takes {array.nbytes}"
             )
-        if array.ndim > MAX_AXES:
-            raise CodecError(f"an array must have at most {MAX_AXES} axes, got {array.ndim}")
+        if axes > MAX_AXES:
+            raise CodecError(f"an array must have at most {MAX_AXES} axes, got {axes}")
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        self.put(tag + struct.pack(f"<BB{array.ndim}Q", _CODES[name], array.ndim, *array.shape))
-        self.put(little.tobytes())
+        self.parts.append(tag + struct.pack(f"<BB{axes}Q", code, axes, *array.shape))
+        self.parts.append(little.tobytes())
 
 
 class _Decoder:
@@ -177,10 +187,9 @@ class _Decoder:
 
     def step(self, count):
         """Go on by some bytes, if there are as many; return where they begin."""
-        start = self.at
-        if count > self.size - start:
+        start, self.at = self.at, self.at + count
+        if self.at > self.size:
             raise CodecError(f"{count} bytes announced, {self.size - start} bytes are left")
-        self.at = start + count
         return start
 
     def take(self, count):
@@ -190,6 +199,11 @@ class _Decoder:
     def unpack(self, form):
         return form.unpack_from(self.body, self.step(form.size))
 
+    def counted(self):
+        """Return some bytes whose number stands before them."""
+        start = self.step(4)
+        return self.take(int.from_bytes(self.body[start : start + 4], "little"))
+
     def value(self, depth):
         self.nodes += 1
         if depth > MAX_DEPTH:
@@ -197,6 +211,8 @@ class _Decoder:
         if self.nodes > MAX_NODES:
             raise CodecError(f"a value must have at most {MAX_NODES} parts, got more")
         tag = self.body[self.step(1)]
+        if tag in _CONSTANTS:
+            return _CONSTANTS[tag]
         read = _READERS.get(tag)
         if read is not None:
             return read(self)
@@ -287,14 +303,12 @@ _SIMPLE = {
     str: _text,
     bytes: lambda value: _LENGTH.pack(b"b", len(value)) + value,
 }
+_CONSTANTS = {ord("N"): None, ord("+"): True, ord("-"): False}
 _READERS = {
-    ord("N"): lambda decoder: None,
-    ord("+"): lambda decoder: True,
-    ord("-"): lambda decoder: False,
     ord("i"): _Decoder.integer,
     ord("f"): lambda decoder: decoder.unpack(_FLOAT)[0],
     ord("c"): lambda decoder: complex(*decoder.unpack(_COMPLEX)),
-    ord("s"): lambda decoder: str(decoder.take(*decoder.unpack(_U32)), "utf-8", "replace"),
-    ord("b"): lambda decoder: decoder.take(*decoder.unpack(_U32)),
+    ord("s"): lambda decoder: str(decoder.counted(), "utf-8", "replace"),
+    ord("b"): _Decoder.counted,
     ord("a"): _Decoder.array,
 }

@@ -23,7 +23,14 @@ import numpy as np
 from seqlib.exercises.record import Tolerance
 from seqlib.judge.compare import as_array, equal
 from seqlib.judge.criteria import messages_of
-from seqlib.judge.kinds import PredictionFailed, Trusted, observe, predictor
+from seqlib.judge.kinds import (
+    PredictionFailed,
+    Trusted,
+    numbered_request,
+    observe,
+    predictor,
+    quiet,
+)
 from seqlib.judge.part import MISSING, part_of, parts_of
 from seqlib.judge.result import Diagnosis
 from seqlib.judge.run import Run, agree
@@ -74,7 +81,13 @@ def diagnose(run, messages):
     steady = all(agree(task, a.replies[0], b) for a in run.answers for b in a.replies[1:])
     if not steady or not any(a.replies[0].ok for a in run.answers):
         return None
-    mistakes = {m.name: m for m in task.misconceptions}
+    with quiet():
+        return _explained(run, messages)
+
+
+def _explained(run, messages):
+    """Return the diagnosis of answers that are always the same."""
+    mistakes = {m.name: m for m in run.task.misconceptions}
     evidence = _Evidence(run)
     fits = {name: evidence.fit(name) for name in mistakes}
     fits = {name: fit for name, fit in fits.items() if fit is not None}
@@ -124,6 +137,7 @@ class _Evidence:
         # A mistake that was not made hardly ever gives the same wrong answer, but shows
         # nothing on many of the inputs that were answered right.
         self._order = sorted(range(len(right)), key=right.__getitem__)
+        self._requests = [numbered_request(run.task, answer.case) for answer in run.answers]
 
     def fit(self, *names, only_complete=False):
         """Compare the solution with these mistakes with the answers; None if it does not fit.
@@ -134,7 +148,7 @@ class _Evidence:
         hits, complete, matched = set(), True, []
         for at in self._in_order(_ruled_out.get(key)):
             answer = self.answers[at]
-            reply, guess = answer.replies[0], observe(self.task, subject, answer.case)
+            reply, guess = answer.replies[0], self._guess(subject, at)
             for part in parts_of(answer.expected.value):
                 equal = _explains(self.task, guess, reply, part)
                 complete = complete and equal
@@ -156,6 +170,12 @@ class _Evidence:
         if not hits and not complete:
             return None
         return Fit(frozenset(hits), complete, _telling(matched))
+
+    def _guess(self, subject, at):
+        """Return what a wrong solution answers to a case."""
+        if self._requests[at] is None:
+            return observe(self.task, subject, self.answers[at].case)
+        return subject.answer(self._requests[at])
 
     def _in_order(self, first):
         if first is None or first >= len(self._order):

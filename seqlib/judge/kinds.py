@@ -30,6 +30,7 @@ training
     They are tried in their order, and the first that shows is named.
 """
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -103,13 +104,26 @@ class Trusted:
     def perform(self, request):
         """Carry out one request; an exception becomes the ``error`` of the reply."""
         request, self._functions = number_handles({**request, "refuse": ()})
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with quiet():
             try:
                 value, modified = self._session.carry_out(request)
             except Exception as error:
                 return Reply(error=describe(error))
         return Reply(value=value, modified=tuple(modified))
+
+    def answer(self, numbered):
+        """Return the reply without ``modified``, in half the time.
+
+        Parameters
+        ----------
+        numbered : tuple
+            What :func:`numbered_request` returned. The caller has made it ``quiet``.
+        """
+        request, self._functions = numbered
+        try:
+            return Reply(value=self._session.value(request))
+        except Exception as error:
+            return Reply(error=describe(error))
 
     def fresh(self):
         """Return the same function with nothing kept."""
@@ -120,6 +134,25 @@ class Trusted:
 
     def _ask(self, number, args, kwargs):
         return self._functions[number](*args, **kwargs)
+
+
+@contextlib.contextmanager
+def quiet():
+    """Ignore what the judge's own functions would warn of."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def numbered_request(task, case):
+    """Return a request that can be put to many trusted functions; None if none can be.
+
+    A training task takes several requests, and the models of a student's test count their
+    calls.
+    """
+    if task.kind in ("training", "student_test"):
+        return None
+    return number_handles({**request_of(task, case), "refuse": ()})
 
 
 def reference_reply(task, case):

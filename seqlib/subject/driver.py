@@ -75,24 +75,33 @@ class Session:
         modified : list of str
             Arguments that were changed in place, ``["0", "mask"]``.
         """
+        given = (list(request.get("args", ())), dict(request.get("kwargs", {})))
+        args, kwargs, ask = self._arguments(given)
+        value = self._value(request, args, kwargs, ask)
+        modified = [str(i) for i, arg in enumerate(args) if not unchanged(arg, given[0][i])]
+        modified += [key for key, arg in kwargs.items() if not unchanged(arg, given[1][key])]
+        return value, modified
 
+    def value(self, request):
+        """Return what :meth:`carry_out` does, without looking at the arguments afterwards."""
+        given = (list(request.get("args", ())), dict(request.get("kwargs", {})))
+        return self._value(request, *self._arguments(given))
+
+    def _arguments(self, given):
         def ask(number, args, kwargs):
             with self._shortcuts.lifted():
                 return reduce(self.ask(number, args, kwargs), "the reply")
 
-        given = (list(request.get("args", ())), dict(request.get("kwargs", {})))
-        args, kwargs = materialise(given, ask)
+        return *materialise(given, ask), ask
+
+    def _value(self, request, args, kwargs, ask):
         space = globals_of(self.function)
         with contextlib.ExitStack() as stack:
             for name, stand_in in materialise(dict(request.get("globals", {})), ask).items():
                 stack.enter_context(patched(space, name, stand_in))
             if self._shortcuts.names:
                 stack.enter_context(self._shortcuts.refused(space))
-            value = _DO[request["do"]](self, request, args, kwargs)
-        value = reduce(value)
-        modified = [str(i) for i, arg in enumerate(args) if not unchanged(arg, given[0][i])]
-        modified += [key for key, arg in kwargs.items() if not unchanged(arg, given[1][key])]
-        return value, modified
+            return reduce(_DO[request["do"]](self, request, args, kwargs))
 
     def _call(self, request, args, kwargs):
         return self.function(*args, **kwargs)
