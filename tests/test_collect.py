@@ -185,7 +185,9 @@ def test_a_second_run_changes_nothing(course, tmp_path, form):
     second = collect(course, [export], "tiny")
     assert tree(course) == before
     assert second.unchanged == sorted(first.collected)
-    assert len(second.unchanged) == len(expected)
+    # Without a roster, a file that is called like another user's of Canvas is nobody's.
+    assert len(first.unmatched) == form.startswith("canvas")
+    assert len(second.unchanged) == len(expected) - len(first.unmatched)
     assert second.collected == second.replaced == second.retimed == second.older == []
 
 
@@ -307,15 +309,75 @@ def test_a_name_that_ends_like_an_id_takes_nobody_elses_place(course, tmp_path):
     report = collect(course, [export], "tiny", roster=roster)
     (reason,) = places(report.unmatched).values()
     assert f"user {carol.canvas} or {attacker.canvas}" in reason
-    # Without a roster, her own submission beside it tells.
-    both = [*uploads, made.Upload(carol, [("tiny.ipynb", notebook(carol))])]
-    root = tmp_path / "other"
-    root.mkdir()
-    other = tiny_course.make_course(root)
-    export = made.write_zip(tmp_path / "c2.zip", made.canvas_files(both))
-    report = collect(other, [export], "tiny")
-    assert submitted(other)[carol.canvas] == {"tiny.ipynb": notebook(carol)}
-    assert any(f"q_{carol.canvas}" in where for where in places(report.unmatched))
+    # Without a roster nothing tells, whether there is a submission of her own or not.
+    for others in ([], [made.Upload(carol, [("tiny.ipynb", notebook(carol))])]):
+        root = tmp_path / f"other{len(others)}"
+        root.mkdir()
+        other = tiny_course.make_course(root)
+        export = made.write_zip(tmp_path / "c2.zip", made.canvas_files([*uploads, *others]))
+        report = collect(other, [export], "tiny")
+        hers = {carol.canvas: {"tiny.ipynb": notebook(carol)}} if others else {}
+        assert submitted(other) == hers | {smith.canvas: {"tiny.ipynb": notebook(smith)}}
+        (place,) = places(report.unmatched)
+        assert f"q_{carol.canvas}" in place
+
+
+def test_canvas_leaves_any_numbers_in_a_name(course, tmp_path):
+    """It takes ``_1_`` out of a name first, and the spaces that hid it afterwards."""
+    eve = made.Student(3, "Jones", "Carol_ 40084_ 900013_x")
+    upload = made.Upload(eve, [("tiny.ipynb", b"1")])
+    ((name, _),) = files = made.canvas_files([upload])
+    assert name.startswith("jonescarol_40084_900013_x_")
+    report = collect(course, [made.write_zip(tmp_path / "c.zip", files)], "tiny")
+    assert submitted(course) == {}
+    assert f"user 40084 or {eve.canvas}" in report.unmatched[0]["reason"]
+    # Nor does what is typed go to the user whose number is in the name.
+    eve = made.Student(3, "Jones", "Carol_40084")
+    files = made.canvas_files([made.Upload(eve, [], typed="<p>typed</p>")])
+    report = collect(course, [made.write_zip(tmp_path / "c.zip", files)], "tiny")
+    assert report.without_notebook == []
+    assert "may be typed text of user 40021" in report.unmatched[0]["reason"]
+
+
+def test_a_strangers_number_is_nobodys_number_of_another_platform(course, tmp_path):
+    """A stranger's number in Canvas is the number of Ada, or of her address, elsewhere."""
+    ada, stranger = made.Student(1, "Lovelace", "Ada"), made.Student(2, "Brown", "Bob")
+    files = made.canvas_files([made.Upload(stranger, [("tiny.ipynb", b"stranger")])])
+    own = made.canvas_files([made.Upload(ada, [("tiny.ipynb", b"ada")])])
+    for number, (head, row) in enumerate(
+        (
+            (["id", "name", "sid"], ["u1", ada.name, stranger.canvas]),
+            (["id", "sid"], ["u1", stranger.canvas]),
+            (["sid", "email"], [stranger.canvas, ada.email]),
+            (["Student ID", "name"], [stranger.canvas, ada.name]),
+            (["id", "name", "username"], ["u1", ada.name, stranger.canvas]),
+            (["id", "name", "lms_user_id"], [stranger.canvas, "Ada Brown", ada.canvas]),
+        )
+    ):
+        root = tmp_path / str(number)
+        root.mkdir()
+        other = tiny_course.make_course(root)
+        roster = made.write_table(tmp_path / "r.csv", [head, row])
+        export = made.write_zip(tmp_path / "c.zip", [*files, *own])
+        report = collect(other, [export], "tiny", roster=roster)
+        assert all(f == {"tiny.ipynb": b"ada"} for f in submitted(other).values())
+        assert "c.zip/" + files[0][0] in places(report.unmatched)
+
+
+def test_a_number_and_a_part_of_the_name_are_no_proof_against_the_name(course, tmp_path):
+    """Ids of the university are small numbers here, and so are those of Canvas."""
+    kim, stranger = made.Student(1, "Lee", "Kim"), made.Student(2, "Lee", "Bob")
+    roster = made.write_table(
+        tmp_path / "r.csv", [["id", "name"], [stranger.canvas, "Lee, Kim"]]
+    )
+    uploads = [made.Upload(s, [("tiny.ipynb", b"1")]) for s in (kim, stranger)]
+    both = made.write_zip(tmp_path / "c.zip", made.canvas_files(uploads))
+    report = collect(course, [both], "tiny", roster=roster)
+    assert submitted(course) == {}
+    assert len(report.unmatched) == 2
+    alone = made.write_zip(tmp_path / "c2.zip", made.canvas_files(uploads[1:]))
+    report = collect(course, [alone], "tiny", roster=roster)
+    assert report.notes == ["found by a number that no full name confirms: 40014"]
 
 
 def test_chosen_names_and_files_lead_to_nobody_else(course, tmp_path):
@@ -350,11 +412,18 @@ def test_chosen_names_and_files_lead_to_nobody_else(course, tmp_path):
             wanted = {student: {"tiny.ipynb": b"1"}} if others else {}
             assert submitted(other) == wanted
             assert list(places(report.unmatched)) == [f"c.zip/{name}"]
-    # Without a roster, what the platform wrote on the left decides.
-    export = made.write_zip(tmp_path / "c.zip", [(names[0], b"2"), (own, b"1")])
-    collect(course, [export], "tiny")
-    assert submitted(course)[carol.canvas] == {"tiny.ipynb": b"1"}
-    assert b"2" in submitted(course)[eve.canvas].values()
+    # Without a roster, what can be read in two ways is nobody's.
+    for number, name in enumerate(names):
+        for others in ([], [(own, b"1")]):
+            root = tmp_path / f"{number}-{len(others)}"
+            root.mkdir()
+            other = tiny_course.make_course(root)
+            export = made.write_zip(root / "c.zip", [(name, b"2"), *others])
+            report = collect(other, [export], "tiny", platform="canvas")
+            assert submitted(other) == ({carol.canvas: {"tiny.ipynb": b"1"}} if others else {})
+            (reason,) = places(report.unmatched).values()
+            assert reason.startswith("it may be of user ")
+            assert reason.endswith("give its gradebook as --roster")
 
 
 def test_attempts_with_one_time_are_told_by_canvas_numbers(course, tmp_path):
@@ -623,6 +692,20 @@ def test_one_number_of_two_accounts_is_not_one_student(course, tmp_path):
     )
 
 
+@pytest.mark.parametrize("roster", [False, True])
+def test_a_name_is_no_number_where_gradescope_has_none(course, tmp_path, roster):
+    """Who calls herself like the number of another is not taken for that other."""
+    eve = made.Student(2, "", "s0001")
+    files = made.gradescope_files([[made.Upload(eve, [("tiny.ipynb", b"1")])]])
+    about = files[0][1].replace(b"'s0002'", b"").replace(eve.email.encode(), b"").decode()
+    about = about.replace('"s0001 "', '"s0001"').encode()
+    export = made.write_zip(tmp_path / "g.zip", [(files[0][0], about), *files[1:]])
+    people = made.write_table(tmp_path / "r.csv", [["id"], ["s0001"]]) if roster else None
+    report = collect(course, [export], "tiny", roster=people)
+    assert submitted(course) == {}
+    assert len(report.unmatched) == 1
+
+
 def test_the_work_of_a_group_goes_to_each_of_it(course, tmp_path):
     students = made.people(5)
     uploads = [made.Upload(s, [("tiny.ipynb", notebook(s))]) for s in students]
@@ -701,6 +784,76 @@ def test_one_file_each_named_after_the_student(course, tmp_path):
         "all.zip/-rf.ipynb",
         "all.zip/f[1].ipynb",
     }
+
+
+@pytest.mark.parametrize(
+    ("names", "found", "doubtful"),
+    [
+        (["ada_tiny-1.ipynb"], {}, ["ada_tiny-1.ipynb"]),
+        (["ada_tiny.ipynb", "ada_tiny-1.ipynb"], {"ada"}, ["ada_tiny-1.ipynb"]),
+        (["ada_tiny_final.ipynb"], {}, ["ada_tiny_final.ipynb"]),
+        (["ada_tiny (2).ipynb"], {}, ["ada_tiny (2).ipynb"]),
+        (["ada.ipynb", "ada-1.ipynb"], {"ada"}, ["ada-1.ipynb"]),
+        (["ada/tiny.ipynb", "tiny_ada-1.ipynb"], {"ada"}, ["tiny_ada-1.ipynb"]),
+        (["team-1.ipynb", "team-2.ipynb"], {"team-1", "team-2"}, []),
+        (["team-1/tiny.ipynb", "team/tiny.ipynb"], {"team", "team-1"}, []),
+        (["tiny_team-1.ipynb", "TINY team-2.ipynb"], {"team-1", "team-2"}, []),
+        (["tiny.ipynb", "tiny-1.ipynb"], {"all"}, ["tiny-1.ipynb"]),
+        (["tiny_1.ipynb", "tiny_2.ipynb"], {"1", "2"}, []),
+        (["shiny.ipynb", "tiny2.ipynb"], {"shiny", "tiny2"}, []),
+    ],
+)
+def test_a_number_at_the_end_of_a_file_is_not_guessed_at(
+    course, tmp_path, names, found, doubtful
+):
+    """It is the mark of a second file with one program, and part of a name with another."""
+    files = [(name, str(place).encode()) for place, name in enumerate(names)]
+    export = made.write_zip(tmp_path / "all.zip", files)
+    report = collect(course, [export], "tiny", platform="generic")
+    assert set(submitted(course)) == set(found)
+    assert list(places(report.unmatched)) == [f"all.zip/{name}" for name in doubtful]
+
+
+def test_a_roster_says_what_a_number_at_the_end_of_a_file_is(course, tmp_path):
+    files = [("ada_tiny.ipynb", b"1"), ("ada_tiny-1.ipynb", b"2"), ("s-1.ipynb", b"3")]
+    export = made.write_zip(tmp_path / "all.zip", files)
+    rows = [["id"], ["ada"], ["s-1"]]
+    roster = made.write_table(tmp_path / "r.csv", rows)
+    report = collect(course, [export], "tiny", roster=roster)
+    found = {s: list(f.values()) for s, f in submitted(course).items()}
+    assert found == {"ada": [b"2"], "s-1": [b"3"]}
+    assert report.doubled == {"ada": ["all.zip/ada_tiny.ipynb", "all.zip/ada_tiny-1.ipynb"]}
+    # With both in the class, it is not told.
+    roster = made.write_table(tmp_path / "r.csv", [*rows, ["ada_tiny-1"], ["s"]])
+    root = tmp_path / "other"
+    root.mkdir()
+    other = tiny_course.make_course(root)
+    report = collect(other, [export], "tiny", roster=roster)
+    assert {s: list(f.values()) for s, f in submitted(other).items()} == {"ada": [b"1"]}
+    assert {r.split(";")[0] for r in places(report.unmatched).values()} == {
+        "it may be of ada or ada_tiny-1",
+        "it may be of s-1 or s",
+    }
+
+
+@pytest.mark.parametrize("roster", [False, True])
+@pytest.mark.parametrize("unpacked", [False, True])
+def test_two_names_that_look_the_same_are_not_mixed(course, tmp_path, unpacked, roster):
+    zoe = unicodedata.normalize("NFC", "zoë")
+    files = [(f"{zoe}/tiny.ipynb", b"1"), (f"{made.decomposed(zoe)}/tiny.ipynb", b"2")]
+    files += [("ada/tiny.ipynb", b"3"), (f"ada/{zoe}.ipynb", b"3")]
+    export = made.write_zip(tmp_path / ("all" if unpacked else "all.zip"), files)
+    if unpacked and len(list(export.iterdir())) < 3:
+        pytest.skip("this file system has one name for both")
+    people = made.write_table(tmp_path / "r.csv", [["id"], [zoe], ["ada"]]) if roster else None
+    report = collect(course, [export], "tiny", roster=people)
+    assert list(submitted(course)) == ["ada"]
+    assert all(
+        "is written in 2 ways that look the same" in reason
+        for reason in places(report.unmatched).values()
+    )
+    assert report.unmatched
+    assert not report.complete
 
 
 def test_an_archive_of_one_student_is_named_after_the_student(course, tmp_path):

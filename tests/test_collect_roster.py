@@ -17,6 +17,7 @@ from seqlib.grading.collect_names import (
     slug,
     squeezed,
 )
+from seqlib.grading.collect_platforms import PLATFORMS
 from seqlib.grading.collect_roster import read_roster
 from seqlib.grading.collect_times import find_zone, read_time
 
@@ -36,12 +37,12 @@ def test_each_platforms_own_table_is_a_roster(tmp_path):
     students = made.people(10)
     canvas = read_roster(made.canvas_gradebook(tmp_path / "g.csv", students))
     assert ids(canvas) == [s.canvas for s in students]
-    assert canvas.find(students[0].canvas, "")[1] == "key"
-    assert canvas.find("99999", "")[0] is None  # Canvas's student for tests
+    assert canvas.find("canvas", students[0].canvas, "")[1] == "key"
+    assert canvas.find("canvas", "99999", "")[0] is None  # Canvas's student for tests
     uploads = [made.Upload(students[0], [])]
     moodle = read_roster(made.moodle_worksheet(tmp_path / "w.csv", students, uploads))
     assert ids(moodle) == [s.id for s in students]
-    person, how = moodle.find(students[1].participant, "")
+    person, how = moodle.find("moodle", students[1].participant, "")
     assert (person.id, person.time, how) == (students[1].id, "", "key")
     assert moodle.people[0].time == "Saturday, 31 January 2026, 12:45 PM"
     bare = made.moodle_worksheet(tmp_path / "w.csv", students, uploads, numbers=False)
@@ -110,20 +111,75 @@ def test_people_are_found_by_key_then_id_then_name(tmp_path):
         ["11", "Other", "Eve", "", ""],
     ]
     roster = read_roster(table(tmp_path, rows))
-    assert roster.find("11", "x")[0].id == "a1"  # the platform's number before an id
-    assert roster.find("ADA@x.edu", "")[0].id == "a1"
-    assert roster.find("A1", "Ada Byron Lovelace")[0].id == "a1"
-    assert roster.find("?", "Ada  LOVELACE")[0].id == "a1"
-    assert roster.find("?", "lovelaceada")[0].id == "a1"
-    assert roster.find("12", "") == (None, "the roster has 12 more than once: b2, c3")
-    assert roster.find("?", "Bob Brown")[1] == "the roster has 2 people of this name: b2, c3"
-    assert roster.find("a1", "Carol Jones")[0] is None
+
+    def find(key, name, platform="canvas"):
+        return roster.find(platform, key, name)
+
+    assert find("11", "x")[0].id == "a1"  # the platform's number before an id
+    assert find("ADA@x.edu", "", "gradescope")[0].id == "a1"
+    assert find("A1", "Ada Byron Lovelace", "generic")[0].id == "a1"
+    assert find("?", "Ada  LOVELACE")[0].id == "a1"
+    assert find("?", "lovelaceada")[0].id == "a1"
+    assert find("12", "") == (None, "the roster has 12 more than once: b2, c3")
+    assert find("?", "Bob Brown")[1] == "the roster has 2 people of this name: b2, c3"
+    assert find("a1", "Carol Jones", "generic")[0] is None
     # Somebody else's name: the numbers are those of another table.
-    assert "is Lovelace, Ada in the roster" in roster.find("11", "Brown, Bob")[1]
-    assert roster.knows("11")
-    assert roster.knows("B2")
-    assert not roster.knows("?")
-    assert roster.find("", "") == (None, "the roster has nobody of this id or name")
+    assert "is Lovelace, Ada in the roster" in find("11", "Brown, Bob")[1]
+    assert roster.knows("canvas", "11")
+    assert roster.knows("generic", "B2")
+    assert not roster.knows("canvas", "?")
+    assert find("", "") == (None, "the roster has nobody of this id or name")
+
+
+@pytest.mark.parametrize(
+    ("column", "platforms"),
+    [
+        ("lms_user_id", {"canvas", "moodle", "blackboard", "generic"}),
+        ("sid", {"gradescope", "generic"}),
+        ("Student ID", {"gradescope", "generic"}),
+        ("SIS User ID", {"gradescope", "generic"}),
+        ("Username", {"blackboard", "generic"}),
+        ("E-Mail", {"gradescope", "generic"}),
+    ],
+)
+def test_a_number_counts_in_the_columns_of_its_own_platform_alone(tmp_path, column, platforms):
+    """With an id beside it, and as the only column of ids."""
+    for head, row in (
+        (["id", "name", column], ["ada", "Ada", "4711"]),
+        (["name", column], ["Ada", "4711"]),
+    ):
+        if column in ("lms_user_id", "E-Mail") and "id" not in head:
+            continue  # neither can be the only one
+        roster = read_roster(table(tmp_path, [head, row]))
+        found = {p for p in PLATFORMS if roster.find(p, "4711", "")[0] is not None}
+        # What is the id may be what a site without numbers of its own calls its users.
+        more = set() if "id" in head else {"blackboard", "gradescope"}
+        assert found == platforms | more
+
+
+def test_lines_are_those_of_the_file(tmp_path):
+    text = '\n\nid,name\n"a1","Lovelace,\nAda"\n\n  ,\nb2,Bob\r\nB2,"two\n\nlines"\n'
+    path = tmp_path / "r.csv"
+    for bom in (b"", b"\xef\xbb\xbf"):
+        path.write_bytes(bom + text.encode())
+        with pytest.raises(ValueError, match=r"got B2 in lines 8 and 9"):
+            read_roster(path)
+        path.write_bytes(bom + text.replace("B2", "../x").encode())
+        with pytest.raises(ValueError, match=r"id in line 9 of the roster must consist"):
+            read_roster(path)
+        path.write_bytes(bom + text.replace('lines"', "lines").encode())
+        with pytest.raises(ValueError, match=r"line 9 must be CSV: unexpected end"):
+            read_roster(path)
+    canvas = [
+        "Student,ID,SIS User ID,Tiny (7)",
+        "    Points Possible,,,100",
+        '"A, B",1,x,',
+        '"Student, Test",9,,',
+        '"C, D",1,y,',
+    ]
+    path.write_text("\n".join(canvas))
+    with pytest.raises(ValueError, match=r"got 1 in lines 3 and 5"):
+        read_roster(path)
 
 
 @pytest.mark.parametrize(

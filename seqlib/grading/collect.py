@@ -34,6 +34,12 @@ from seqlib.grading.intake import MAX_NOTEBOOKS
 
 # Endings under which a notebook may hide; what else has no such name is not opened.
 _DOUBTFUL = ("", ".json", ".txt", ".html")
+# Ways to find somebody in a roster that hold only while nobody else is found.
+WEAK = {"name": "the name", "number": "a number"}
+_HOW = {
+    "name": "found by the name alone, since no id fits",
+    "number": "found by a number that no full name confirms",
+}
 
 
 @dataclass
@@ -252,55 +258,63 @@ def _assigned(hand_ins, shelf, people, report):
 
 
 def _by_roster(hand_ins, shelf, people, report):
-    found, sure = [], {}
+    found = []
     for hand_in in hand_ins:
-        person, how = people.find(hand_in.key, hand_in.name)
-        for key in hand_in.also if person is None or how == "name" else ():
-            other, why = people.find(key, hand_in.name)
-            if other is not None and why != "name":
+        person, how = people.find(hand_in.platform, hand_in.key, hand_in.name)
+        for key in hand_in.also if person is None or how in WEAK else ():
+            other, why = people.find(hand_in.platform, key, hand_in.name)
+            if other is not None and why not in WEAK:
                 person, how = other, why
         if person is None:
             _add(report.unmatched, [(hand_in.where, how)])
             continue
         found.append((person, hand_in, how))
-        if how != "name":
-            sure.setdefault(person.id, set()).add(hand_in.key)
-    users, by_name = {}, []
+    users, weakly = {}, {how: set() for how in WEAK}
     for person, hand_in, _ in found:
         users.setdefault(person.id, set()).add(hand_in.key)
     for person, hand_in, how in found:
         before = shelf.key_of(person.id)
         known = before is not None and before.partition(":")[0] == hand_in.platform
-        if how == "name" and (
+        if how in WEAK and (
             len(users[person.id]) > 1
             or (known and before != f"{hand_in.platform}:{hand_in.key}")
         ):
             # A name is no proof where another user is, or may be, the same person.
             reason = (
-                f"only the name fits {person.id} of the roster, and so does another user; "
+                f"only {WEAK[how]} fits {person.id} of the roster, and so does another user; "
                 "give the platform's ids in the roster"
             )
             _add(report.unmatched, [(hand_in.where, reason)])
         else:
-            if how == "name":
-                by_name.append(person.id)
+            if how in WEAK:
+                weakly[how].add(person.id)
             elif not related(person.name, hand_in.name):
                 report.notes.append(
                     f"{person.id}: {person.name} in the roster, and {hand_in.name} here"
                 )
             yield person.id, hand_in, person.time
-    if by_name:
-        names = ", ".join(sorted(set(by_name)))
-        report.notes.append(f"found by the name alone, since no id fits: {names}")
+    for how, ids in weakly.items():
+        if ids:
+            names = ", ".join(sorted(ids))
+            report.notes.append(f"{_HOW[how]}: {names}")
 
 
 def _by_platform(hand_ins, shelf, people, report):
     """Use what the platform calls a student; for Moodle the name, which holds elsewhere too."""
     namesakes, owners = {}, {}
+    if any(hand_in.platform == "moodle" for hand_in in hand_ins):
+        report.notes.append(
+            "students are told by the names that Moodle shows, which people may share or "
+            "change; give Moodle's grading worksheet as --roster"
+        )
     for hand_in in hand_ins:
         namesakes.setdefault(slug(hand_in.name), set()).add(hand_in.key)
     for hand_in in hand_ins:
         key = f"{hand_in.platform}:{hand_in.key}"
+        if hand_in.platform == "gradescope" and not hand_in.also:
+            reason = "the list has neither number nor address of its student; give a roster"
+            _add(report.unmatched, [(hand_in.where, reason)])
+            continue
         student = shelf.student_of(key)
         if student is None and hand_in.platform == "moodle":
             student = slug(hand_in.name)
@@ -308,8 +322,7 @@ def _by_platform(hand_ins, shelf, people, report):
             if len(namesakes[student]) > 1 or taken or not student:
                 student = f"{student}-{hand_in.key}".strip("-")
                 report.notes.append(
-                    f"{student}: has a namesake, so the number of this one assignment was "
-                    "added; give Moodle's grading worksheet as --roster"
+                    f"{student}: has a namesake, so the number of this one assignment was added"
                 )
         try:
             student = checked_id(student or hand_in.key)

@@ -51,6 +51,8 @@ class Member:
         The same for the report: with the names of the archives that it lies in.
     size : int
         Bytes that it claims to have, unpacked.
+    spelled : tuple of str
+        Its path as it is written there, in any normal form.
     read : callable
         ``read(most)`` returns its content, or raises :class:`RefusedError` if that has more
         than ``most`` bytes or cannot be read.
@@ -59,6 +61,7 @@ class Member:
     parts: tuple[str, ...]
     where: str
     size: int
+    spelled: tuple[str, ...]
     read: Callable[[int], bytes] = field(repr=False, compare=False)
 
     @property
@@ -68,7 +71,9 @@ class Member:
 
     def below(self, depth):
         """Return the same file seen from a folder ``depth`` levels further in."""
-        return Member(self.parts[depth:], self.where, self.size, self.read)
+        return Member(
+            self.parts[depth:], self.where, self.size, self.spelled[depth:], self.read
+        )
 
 
 @dataclass
@@ -237,7 +242,8 @@ def _members_of_folder(root):
         with os.scandir(folder) as entries:
             entries = sorted(entries, key=lambda entry: entry.name)
         for entry in entries:
-            parts = (*above, composed(entry.name))
+            spelled = (*above, entry.name)
+            parts = tuple(map(composed, spelled))
             where = shown("/".join((root.name, *parts)), 1000)
             if entry.is_symlink():
                 refused.append((where, "it is a link"))
@@ -245,11 +251,11 @@ def _members_of_folder(root):
                 if len(parts) >= MAX_PARTS:
                     refused.append((where, f"it lies more than {MAX_PARTS} folders deep"))
                 else:
-                    pending.append((Path(entry.path), parts))
+                    pending.append((Path(entry.path), spelled))
             elif entry.is_file():
                 size = entry.stat(follow_symlinks=False).st_size
                 read = functools.partial(_read_file, entry.path)
-                members.append(Member(parts, where, size, read))
+                members.append(Member(parts, where, size, spelled, read))
                 if len(members) > MAX_MEMBERS:
                     raise ValueError(
                         f"export must have at most {MAX_MEMBERS} files, got {root}"
@@ -288,13 +294,14 @@ def _members_of_zip(archive, where):
             continue
         name = _name(entry)
         place = shown(f"{where}/{name}", 1000)
-        parts = tuple(composed(part) for part in name.split("/") if part not in ("", "."))
+        spelled = tuple(part for part in name.split("/") if part not in ("", "."))
+        parts = tuple(map(composed, spelled))
         reason = _why_not(entry, name, parts)
         if reason:
             refused.append((place, reason))
         else:
             read = functools.partial(_read_entry, archive, entry)
-            members.append(Member(parts, place, entry.file_size, read))
+            members.append(Member(parts, place, entry.file_size, spelled, read))
     members.sort(key=lambda member: member.parts)
     return members, refused
 

@@ -40,7 +40,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from seqlib.grading.collect_archives import RefusedError, junk
-from seqlib.grading.collect_names import folded, related, squeezed
+from seqlib.grading.collect_names import composed, folded, related, squeezed
 
 PLATFORMS = ("canvas", "moodle", "blackboard", "gradescope", "generic")
 MAX_NOTE = 1_000_000
@@ -68,6 +68,8 @@ _GRADESCOPE = re.compile(r"submission_\w+")
 _AGAIN = re.compile(
     r"(?P<stem>.+?)-(?:\d+|[0-9a-f-]{36})(?P<ending>\.[A-Za-z0-9.]+)", re.DOTALL
 )
+# What programs and platforms add to the name of a file where there is one of that name.
+_COPY = re.compile(r"(?:-Copy| ?\(|-)(\d{0,9})\)?", re.IGNORECASE)
 _NOTEBOOK = (".ipynb", ".ipynb.txt", ".ipynb.json")
 
 
@@ -191,7 +193,7 @@ def _without_wrappers(members, assignment, roster):
         (top,) = tops
         if _MOODLE.fullmatch(top) or _GRADESCOPE.fullmatch(top):
             return members
-        if roster is not None and roster.find(top, "")[0] is not None:
+        if roster is not None and roster.find("generic", top, "")[0] is not None:
             return members
         inside = {member.parts[1] for member in members}
         if any(_stem(name) == folded(assignment) for name in inside):
@@ -224,13 +226,16 @@ def _read_canvas(members, reading, export, assignment, roster):
     for member in members:
         typed = _TYPED.fullmatch(member.name)
         ways = _canvas(member.name) if len(member.parts) == 1 else []
-        if not ways and not typed:
-            reading.unmatched.append((member.where, "its name is not of Canvas's form"))
-        elif not ways:
+        if typed and ways:
+            reason = f"it may be typed text of user {typed['user']}, or a file of another"
+            reading.unmatched.append((member.where, reason))
+        elif typed:
             key = (typed["user"], typed["name"] or "", False)
             group = groups.setdefault(key, _hand_in("canvas", key, member))
             group.late |= bool(typed["late"])
             reading.stray.append((member.where, "text typed into the platform"))
+        elif not ways:
+            reading.unmatched.append((member.where, "its name is not of Canvas's form"))
         else:
             name, late, user, attachment, file = ways[0]
             # A file that may be read in several ways must not take others along.
@@ -272,8 +277,7 @@ def _joined(groups, reading, roster):
                 reading.unmatched.append(
                     (
                         group.where,
-                        f"it may be of user {group.key}, who has another name in other files; "
-                        "give a roster",
+                        f"it may be of user {group.key}, who has another name in other files",
                     )
                 )
             elif group is not first:
@@ -284,16 +288,27 @@ def _joined(groups, reading, roster):
 
 
 def _meant(group, roster):
-    """Return the reading of a name that fits the roster."""
+    """Return the reading of a name that fits the roster, or None and why there is none.
+
+    Canvas takes from a student's name what is like its own numbers, but before it takes out
+    spaces and signs. So a name may hold any numbers, as a file's name may, and from the left
+    or the right, the first two numbers are not always those of the platform.
+    """
     ways = [group, *group.others]
-    if len(ways) == 1 or roster is None:
+    if len(ways) == 1:
         return group, ""
-    fits = [(way, *roster.find(way.key, way.name)) for way in ways]
-    users = {way.key for way in ways if roster.knows(way.key)}
+    either = f"it may be of user {' or '.join(way.key for way in ways)}"
+    if roster is None:
+        return None, (
+            f"{either}: a student's name or file has numbers like those of Canvas; give its "
+            "gradebook as --roster"
+        )
+    fits = [(way, *roster.find("canvas", way.key, way.name)) for way in ways]
+    users = {way.key for way in ways if roster.knows("canvas", way.key)}
     for way, person, how in fits:
         # With somebody's name and number for a name, one's own number is the upload's.
         own = str(way.order) in users - {way.key}
-        known = person is not None and how != "name"
+        known = person is not None and how in ("key", "id")
         if known and squeezed(way.name) in person.names and not own:
             return way, ""
     # One that is somebody's number and nobody's name is what a made-up name leads to. Where
@@ -301,8 +316,7 @@ def _meant(group, roster):
     fits = [way for way, person, _ in fits if person and related(person.name, way.name)]
     if len(fits) == 1 and len(users) < 2:
         return fits[0], ""
-    either = " or ".join(way.key for way in ways)
-    return None, f"it may be of user {either}, and the roster does not tell which"
+    return None, f"{either}, and the roster does not tell which"
 
 
 # Moodle
@@ -409,7 +423,7 @@ def _blackboard_user(stem, roster):
     parts = stem.split("_")
     for first in range(1, len(parts) if roster is not None else 0):
         user = "_".join(parts[first:])
-        if roster.find(user, "")[0] is not None:
+        if roster.find("blackboard", user, "")[0] is not None:
             return user
     return parts[-1]
 
@@ -444,7 +458,8 @@ def _read_gradescope(members, reading, export, assignment, roster):
             reading.hand_ins.append(
                 HandIn(
                     "gradescope",
-                    sid or email or name,
+                    # No id has a space, so that nobody can have taken this one for a name.
+                    sid or email or f"name {name}",
                     name,
                     where,
                     [(member.name, member.below(1), 0) for member in files],
@@ -478,33 +493,107 @@ def _metadata(member):
 
 
 def _read_generic(members, reading, export, assignment, roster):
+    whole = _without_ending(export.name)
+    ways = {}  # how the name of each folder or file may be read: (student, number of a copy)
+    for member in members:
+        top = member.spelled[0]
+        folder = len(member.parts) > 1
+        ways[top] = [(top, 0)] if folder else _students_in(top, assignment, whole)
+    plain = {composed(found[0][0]) for found in ways.values() if len(found) == 1}
+    spellings = {}
     groups = {}
     for member in members:
-        top = member.parts[0]
-        if len(member.parts) > 1:
-            key = top
-        else:
-            key = _student_in(top, assignment) or _without_ending(export.name)
-        group = groups.setdefault(key, HandIn("generic", key, "", member.where))
-        group.files.append((member.name, member.below(min(1, len(member.parts) - 1)), 0))
-    for key, group in groups.items():
+        student, number, reason = _named(ways[member.spelled[0]], assignment, plain, roster)
+        if reason:
+            reading.unmatched.append((member.where, reason))
+            continue
+        key = composed(student)
+        spellings.setdefault(key, set()).add(student)
+        group = groups.setdefault(
+            (key, number), HandIn("generic", key, "", member.where, order=number)
+        )
+        group.files.append((member.name, member.below(min(1, len(member.parts) - 1)), number))
+    for (key, _), group in groups.items():
+        if len(spellings[key]) > 1:
+            reason = (
+                f"{key} is written in {len(spellings[key])} ways that look the same (normal "
+                "forms C and D of Unicode), which may be two students; rename one"
+            )
+            reading.unmatched.append((group.where, reason))
+            continue
         # nbgrader's layout has all assignments of a student in one folder.
         own = [f for f in group.files if folded(f[1].parts[0]) == folded(assignment)]
         nested = [f for f in own if len(f[1].parts) > 1]
         if nested:
             group.files = nested
-        name = key.replace("_", " ").replace(",", ", ")
-        if roster is not None and roster.find(key, "")[0] is None:
-            group.name = name
-    reading.hand_ins += groups.values()
+        if roster is not None and roster.find("generic", key, "")[0] is None:
+            group.name = _as_name(key)
+        reading.hand_ins.append(group)
 
 
-def _student_in(name, assignment):
-    """Return the student's part of a file's name; empty if there is only the assignment's."""
-    stem = _without_ending(name)
-    pattern = re.escape(assignment)
-    stem = re.sub(rf"(?i)(?:^|[\s_-]+){pattern}$|^{pattern}(?:[\s_-]+|$)", "", stem)
-    return stem.strip()
+def _students_in(name, assignment, whole):
+    """Return the ways to read a file's name as that of a student, the likelier first.
+
+    Parameters
+    ----------
+    name : str
+        Of the file, which may have the assignment's name in it.
+    assignment : str
+        The assignment.
+    whole : str
+        Whose a file is that has no more than the assignment's name.
+
+    Returns
+    -------
+    list of tuple
+        ``(student, number)``: the number of a copy, as programs and platforms add it to a
+        file's name, or 0.
+    """
+    stem, pattern = _without_ending(name), re.escape(assignment)
+    within = re.fullmatch(rf"(?is)(?:(.*?)[\s._-]+)?{pattern}([\s._(-].*)?", stem)
+    if within:
+        before, behind = (within[1] or "").strip(), within[2] or ""
+        copy = _COPY.fullmatch(behind)
+        if not behind:
+            return [(before or whole, 0)]
+        if before or copy:
+            other = stem if before else behind.strip(" ._-")
+            return [(before or whole, _number(copy)), (other, 0)]
+        stem = behind
+    stem = stem.strip(" ._-") if within else stem.strip()
+    copy = re.fullmatch(rf"(?s)(.*\S){_COPY.pattern}", stem)
+    return [(stem or whole, 0)] + ([(copy[1], _number(copy))] if copy else [])
+
+
+def _number(copy):
+    """Return the number of a copy; what is no copy has 0, and one without a number 1."""
+    return int(copy[copy.lastindex] or 1) if copy else 0
+
+
+def _named(ways, assignment, plain, roster):
+    """Return which student a name means, the number of a copy, and why that is unknown."""
+    if roster is not None:
+        found = {}
+        for student, number in ways:
+            person, _ = roster.find("generic", student, _as_name(student))
+            if person is not None:
+                found.setdefault(person.id, (student, number))
+        if len(found) == 1:
+            return *found.popitem()[1], ""
+        doubtful = len(found) > 1
+    else:
+        # Where the number is behind the assignment's name, or somebody has the name without
+        # the number, it may be a second file of theirs.
+        student, number = ways[-1]
+        doubtful = len(ways) > 1 and (bool(ways[0][1]) or number == 0 or student in plain)
+    if doubtful:
+        either = " or ".join(student for student, _ in ways)
+        return "", 0, f"it may be of {either}; rename it, or give a roster that has one of them"
+    return *ways[0], ""
+
+
+def _as_name(key):
+    return key.replace("_", " ").replace(",", ", ")
 
 
 def _without_ending(name):

@@ -1,12 +1,12 @@
 """The list of a class: who is in it, and under which names each platform knows them."""
 
-import csv
-import io
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from seqlib.grading.collect_names import checked_id, folded, related, shown, slug, squeezed
+from seqlib.grading.collect_tables import numbered_rows
 
 MAX_BYTES = 50_000_000
 # Columns by meaning, as the platforms and nbgrader head them; compared by `folded`.
@@ -14,7 +14,6 @@ _COLUMNS = {
     "last": ("last_name", "last name", "surname"),
     "first": ("first_name", "first name", "given name"),
     "name": ("student", "full name", "name", "student name"),
-    "email": ("email", "email address", "e-mail"),
     "time": ("submitted_at", "last modified (submission)", "submission time"),
 }
 # What a platform calls a person, best first: the first of these columns that is filled in
@@ -31,7 +30,20 @@ _IDS = (
     "email",
     "email address",
 )
-_PLATFORM_IDS = ("lms_user_id", "username", "sid", "sis login id", "sis user id")
+_ADDRESSES = ("email", "email address", "e-mail")
+_UNIVERSITY = ("sid", "student_id", "student id", "id number", "sis user id")
+# In which of these columns each platform's own name for a person may stand. A number that is
+# one person's in a column of one platform is somebody else's on another.
+_KEYS = {
+    "canvas": ("lms_user_id",),  # and ``id`` in the gradebook that it exports
+    "moodle": ("lms_user_id",),  # and the number in ``identifier``
+    "blackboard": ("lms_user_id", "username"),
+    "gradescope": (*_UNIVERSITY, "sis login id", *_ADDRESSES),
+    "generic": ("lms_user_id", "username", *_UNIVERSITY, "sis login id", *_ADDRESSES),
+}
+# These platforms give their own numbers, so that an id from one of the columns of others says
+# nothing there. What a column ``id`` holds, only the instructor knows.
+_NUMBERED = ("canvas", "moodle")
 _MOODLE = "identifier"
 
 
@@ -45,8 +57,8 @@ class Person:
         Name of the folder.
     name : str
         ``Last, First`` or the full name, as far as it is known.
-    keys : frozenset of str
-        What the platforms call this person, by :func:`folded`.
+    keys : dict
+        ``{platform: what it calls this person}``, the latter a set of texts by :func:`folded`.
     names : frozenset of str
         The full name in both orders, by :func:`squeezed`.
     time : str
@@ -55,7 +67,7 @@ class Person:
 
     id: str
     name: str
-    keys: frozenset
+    keys: dict
     names: frozenset
     time: str = ""
 
@@ -67,30 +79,47 @@ class Roster:
     ----------
     people : sequence of Person
         With different ids.
+    column : str, default="id"
+        From which the ids are.
     """
 
-    def __init__(self, people):
+    def __init__(self, people, column="id"):
         self.people = list(people)
         self._by_id = {folded(person.id): person for person in self.people}
+        self._foreign = () if column == "id" else _NUMBERED
         self._by_key, self._by_name = {}, {}
         for person in self.people:
-            for key in person.keys:
-                self._by_key.setdefault(key, []).append(person)
+            for platform, keys in person.keys.items():
+                for key in keys:
+                    self._by_key.setdefault((platform, key), []).append(person)
             for name in person.names:
                 self._by_name.setdefault(name, []).append(person)
 
-    def knows(self, key):
+    def knows(self, platform, key):
         """Return whether somebody has a key or an id, whatever their name."""
-        return folded(key) in self._by_key or folded(key) in self._by_id
+        return bool(self._keyed(platform, key) or self._identified(platform, key))
 
-    def find(self, key, name):
+    def _keyed(self, platform, key):
+        return self._by_key.get((platform, folded(key)), [])
+
+    def _identified(self, platform, key):
+        """Return whose id a key equals, unless the platform's own name for them is known."""
+        person = self._by_id.get(folded(key))
+        if person is None or platform in self._foreign:
+            return None
+        return None if platform in _NUMBERED and person.keys[platform] else person
+
+    def find(self, platform, key, name):
         """Return whom a platform means.
 
-        A key that only equals an id counts if the names agree in a part: the numbers of a
-        platform and those of a university may be the same for two people.
+        A key counts in the columns of its own platform. One that only equals an id counts if
+        the names agree in a part: the numbers of a platform and those of a university may be
+        the same for two people.
 
         Parameters
         ----------
+        platform : str
+            One of ``seqlib.grading.collect_platforms.PLATFORMS``.
         key : str
             What the platform calls the person.
         name : str
@@ -101,9 +130,11 @@ class Roster:
         person : Person or None
             Who it is.
         why : str
-            How they were found, ``"key"``, ``"id"`` or ``"name"``; a reason if they were not.
+            How they were found, ``"key"``, ``"id"``, ``"number"`` (an id that no full name
+            confirms, on a platform with numbers of its own) or ``"name"``; a reason if they
+            were not.
         """
-        found = self._by_key.get(folded(key), [])
+        found = self._keyed(platform, key)
         namesakes = self._by_name.get(squeezed(name), []) if squeezed(name) else []
         if len(found) == 1:
             # A table of another course or site gives the numbers to other people.
@@ -116,10 +147,11 @@ class Roster:
         if found:
             ids = ", ".join(person.id for person in found)
             return None, f"the roster has {shown(key)} more than once: {ids}"
-        person = self._by_id.get(folded(key))
+        person = self._identified(platform, key)
         if person is not None:
             if related(person.name, name):
-                return person, "id"
+                sure = platform not in _NUMBERED or squeezed(name) in person.names
+                return person, "id" if sure else "number"
             return None, (
                 f"{shown(key)} is {shown(person.name)} in the roster, and {shown(name)} here"
             )
@@ -157,18 +189,18 @@ def read_roster(path):
     nbgrader's documentation of ``nbgrader db student import``; MoodleDocs, "Offline grading
     in the assignment activity"; Canvas, "How do I import grades in the Gradebook?".
     """
-    rows = _rows(Path(path))
+    lines, rows = _rows(Path(path))
     header = set(rows[0]) if rows else set()
     canvas = {"student", "id"} <= header and any(h.startswith("sis ") for h in header)
     if canvas:
         # The second line holds points, the last one a student for tests.
-        rows = [
-            row for row in rows if row["id"].isdigit() and row["student"] != "Student, Test"
-        ]
+        kept = [r["id"].isdigit() and r["student"] != "Student, Test" for r in rows]
+        lines, rows = (list(itertools.compress(values, kept)) for values in (lines, rows))
     if not rows:
         raise ValueError(f"roster must have a line for each student, got none in {path}")
     people, seen = [], {}
-    for line, (row, text) in enumerate(zip(rows, _ids(rows, header), strict=True), 2):
+    column, texts = _ids(rows, header)
+    for line, row, text in zip(lines, rows, texts, strict=True):
         student = checked_id(text, f"id in line {line} of the roster")
         if folded(student) in seen:
             raise ValueError(
@@ -177,20 +209,20 @@ def read_roster(path):
             )
         seen[folded(student)] = line
         people.append(_person(student, row, canvas))
-    return Roster(people)
+    return Roster(people, column)
 
 
 def _ids(rows, header):
-    """Return what is to become the id of each line."""
+    """Return a column and what is to become the id of each line."""
     for column in _IDS:
         if column in header and all(row[column] for row in rows):
-            return [row[column] for row in rows]
+            return column, [row[column] for row in rows]
     if _MOODLE in header:
         # A worksheet without numbers and addresses: names hold for other assignments too.
         names = [slug(_value(row, "name")) for row in rows]
         if all(names) and len(set(names)) == len(names):
-            return names
-        return [slug(row[_MOODLE]) for row in rows]
+            return "name", names
+        return _MOODLE, [slug(row[_MOODLE]) for row in rows]
     raise ValueError(
         "roster must have a column id, filled in every line, or be exported by a platform; "
         f"got the columns {', '.join(sorted(shown(h) for h in header))}"
@@ -204,15 +236,15 @@ def _person(student, row, canvas):
         name = ", ".join(part for part in (last, first) if part)
     before, comma, after = name.partition(",")
     orders = {name, f"{after} {before}" if comma else name}
-    keys = {row.get(column, "") for column in _PLATFORM_IDS} | {_value(row, "email")}
+    keys = {p: {row.get(column, "") for column in columns} for p, columns in _KEYS.items()}
     # Moodle heads folders with the number that its worksheet calls "Participant 123".
-    keys.add(re.search(r"\d*$", row.get(_MOODLE, ""))[0])
+    keys["moodle"].add(re.search(r"\d*$", row.get(_MOODLE, ""))[0])
     if canvas:
-        keys.add(row["id"])
+        keys["canvas"].add(row["id"])
     return Person(
         student,
         name,
-        frozenset(folded(key) for key in keys if key),
+        {p: frozenset(folded(key) for key in own if key) for p, own in keys.items()},
         frozenset(squeezed(order) for order in orders if squeezed(order)),
         _value(row, "time").strip("-"),
     )
@@ -223,7 +255,7 @@ def _value(row, meaning):
 
 
 def _rows(path):
-    """Return the lines of a table as dicts, the header in the form for comparison."""
+    """Return lines by number, and each as a dict, the header in the form for comparison."""
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -239,28 +271,27 @@ def _rows(path):
             f"roster must be in UTF-8 or UTF-16, got {path} with byte {data[error.start]:#04x} "
             f"at {error.start}; save it as CSV UTF-8"
         ) from error
-    first = text.partition("\n")[0]
+    first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(",;\t", key=first.count)
     try:
-        table = list(
-            csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        )
-    except csv.Error as error:
+        table = list(numbered_rows(text, delimiter))
+    except ValueError as error:
         raise ValueError(f"roster must be a table in CSV, got {path}: {error}") from error
     if not table:
-        return []
-    header = [folded(cell) for cell in table[0]]
+        return [], []
+    header = [folded(cell) for cell in table[0][1]]
     for cell in header:
         if cell and header.count(cell) > 1 and cell in _known():
             raise ValueError(f"roster must have the column {cell} once, got {path}")
-    rows = []
-    for line in table[1:]:
-        if any(cell.strip() for cell in line):
-            cells = [cell.strip() for cell in line] + [""] * (len(header) - len(line))
-            rows.append(dict(zip(header, cells, strict=False)))
-    return rows
+    lines, rows = [], []
+    for line, cells in table[1:]:
+        cells = [cell.strip() for cell in cells] + [""] * (len(header) - len(cells))
+        lines.append(line)
+        rows.append(dict(zip(header, cells, strict=False)))
+    return lines, rows
 
 
 def _known():
     meant = {column for columns in _COLUMNS.values() for column in columns}
-    return meant | set(_IDS) | set(_PLATFORM_IDS) | {_MOODLE}
+    keys = {column for columns in _KEYS.values() for column in columns}
+    return meant | set(_IDS) | keys | {_MOODLE}

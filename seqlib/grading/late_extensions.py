@@ -19,12 +19,13 @@ unless it has an offset of its own; a date is its end. ``days`` are those of the
 ``hours`` hours, both from the due date that all have.
 """
 
-import csv
 import functools
 import tomllib
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+
+from seqlib.grading.collect_tables import numbered_rows
 
 FIELDS = ("student", "assignment", "until", "days", "hours")
 KINDS = ("until", "days", "hours")
@@ -120,23 +121,21 @@ def _read(path, zone, changed, size):
 
 
 def _csv_rows(text, name):
-    rows = csv.reader(text.splitlines(keepends=True), strict=True)
     try:
-        header = [column.strip() for column in next(rows, [])]
-        unknown = [column for column in header if column not in FIELDS]
-        if "student" not in header or unknown or len(set(header)) < len(header):
-            raise ValueError(
-                f"{name} must have columns of {', '.join(FIELDS)}, got {', '.join(header)}"
-            )
-        for row in rows:
-            place = f"{name}, line {rows.line_num}"
-            if not any(cell.strip() for cell in row):
-                continue
-            if len(row) != len(header):
-                raise ValueError(f"{place} must have {len(header)} cells, got {len(row)}")
-            yield place, dict(zip(header, (cell.strip() for cell in row), strict=True))
-    except csv.Error as error:
-        raise ValueError(f"{name}, line {rows.line_num} must be CSV: {error}") from error
+        rows = list(numbered_rows(text))
+    except ValueError as error:
+        raise ValueError(f"{name}, {error}") from error
+    header = [column.strip() for column in rows[0][1]] if rows else []
+    unknown = [column for column in header if column not in FIELDS]
+    if "student" not in header or unknown or len(set(header)) < len(header):
+        raise ValueError(
+            f"{name} must have columns of {', '.join(FIELDS)}, got {', '.join(header)}"
+        )
+    for line, row in rows[1:]:
+        place = f"{name}, line {line}"
+        if len(row) != len(header):
+            raise ValueError(f"{place} must have {len(header)} cells, got {len(row)}")
+        yield place, dict(zip(header, (cell.strip() for cell in row), strict=True))
 
 
 def _toml_rows(text, name):
