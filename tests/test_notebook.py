@@ -14,7 +14,7 @@ from tiny_course import as_bytes, cell_of, extra, released, solved
 
 from seqlib.grading import intake, notebook
 from seqlib.grading.intake import take_in
-from seqlib.grading.notebook import UnreadableError, read_cells
+from seqlib.grading.notebook import UnreadableError, read_cells, to_lines
 
 
 def sources(cells):
@@ -123,6 +123,16 @@ def test_a_notebook_of_format_3_is_read():
     assert sources(read.cells) == ["## Title", "x = 1\ny = 2", "<b>bold</b>"]
     assert read.mends == ("The file was in notebook format 3 and was read as such.",)
     assert [cell["cell_type"] for cell in read.cells] == ["markdown", "code", "raw"]
+
+
+def test_a_graded_notebook_has_a_line_for_each_cell():
+    cells = [{"id": "a", "source": "x = 'α\n\u2028'"}, {"source": "", "id": "b"}]
+    notebook = {"cells": cells, "nbformat": 4, "metadata": {"kernelspec": {}}}
+    text = to_lines(notebook)
+    assert json.loads(text) == notebook
+    assert [json.loads(row.rstrip(",")) for row in text.split("\n")[1:3]] == cells
+    assert text == to_lines(dict(reversed(notebook.items())))
+    assert json.loads(to_lines({"cells": [], "nbformat": 4})) == {"cells": [], "nbformat": 4}
 
 
 def test_cells_beyond_the_limit_are_left_out():

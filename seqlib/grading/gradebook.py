@@ -20,6 +20,7 @@ from seqlib.grading.lean import (
     without_grammars,
 )
 from seqlib.grading.marks import remember_marks
+from seqlib.grading.notebook import to_lines
 from seqlib.grading.records import Store, write_atomically
 from seqlib.grading.release import load_config
 
@@ -231,7 +232,8 @@ class Writer:
         """Write the folder of a graded notebook, with the files that nbgrader puts there."""
         folder = self.course.autograded(student, self.name)
         shutil.rmtree(folder, ignore_errors=True)
-        write_atomically(self._file(student), nbformat.v4.writes(notebook))
+        notebook = nbformat.v4.rwbase.strip_transient(notebook)
+        write_atomically(self._file(student), to_lines(notebook))
         released = self.course.release_file(self.name).parent
         ignored = [*self.directory.ignore, "*.ipynb"]
         for path in map(Path, utils.find_all_files(str(released), ignored)):

@@ -11,7 +11,7 @@ from seqlib.grading import execution, present
 from seqlib.grading.intake import take_in
 from seqlib.grading.isolation import require_isolation
 from seqlib.grading.judging import Judging, judge_call
-from seqlib.grading.notebook import to_json
+from seqlib.grading.notebook import to_json, to_lines
 from seqlib.grading.records import Store, recorded
 from seqlib.grading.secret import course_secret
 from seqlib.grading.summary import now, submission_record
@@ -96,7 +96,7 @@ class Grader:
             "seconds": round(time.perf_counter() - start, 3),
             "graded_at": now(),
         }
-        shown = to_json(self._shown(taken, done))
+        shown = to_lines(self._shown(taken, done))
         store.save_submission(taken.digest, shown, record, judging.records())
         return record | {"submission": taken.digest, "reused": False}
 
