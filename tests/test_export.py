@@ -240,6 +240,44 @@ def test_several_assignments_are_columns_of_one_file():
     assert "No column, and so no mark, for other." in done.remarks
 
 
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("template", [False, True])
+def test_an_assignment_without_points_makes_no_column(platform, template):
+    """It is planned, with a due date in the gradebook, and not released."""
+    planned = [
+        dataclasses.replace(mark(s, None, max_score=0.0), assignment="next")
+        for s in ("ada", "ben")
+    ]
+    numbered = [mark("ada", 5.0, platform_id=NUMBERS["ada"])]
+    given = TEMPLATES[platform] if template else None
+    plain = export_marks(numbered, platform, template=given)
+    done = export_marks([*planned, *numbered], platform, template=given)
+    assert done.data == plain.data
+    assert done.remarks[0] == "No points in the gradebook, and so no column, for next."
+    with pytest.raises(ValueError, match="points of next must be above 0, got 0 in the grad"):
+        export_marks(planned, platform, template=given)
+    with pytest.raises(ValueError, match="points of next must be above 0"):
+        export_marks([*planned, *numbered], platform, template=given, columns={"next": "N"})
+
+
+@pytest.mark.parametrize("rescale", [False, True])
+@pytest.mark.parametrize(
+    ("platform", "old", "new"),
+    [
+        ("canvas", b"100.00,(read", b"0,(read"),
+        ("moodle", b"100.00,Yes", b"0.00,Yes"),
+        ("blackboard", "100 Score".encode("utf-16-le"), "0 Score".encode("utf-16-le")),
+    ],
+)
+def test_a_column_of_0_points_makes_no_mark_0(platform, old, new, rescale):
+    template = TEMPLATES[platform]
+    assert old in template
+    with pytest.raises(ValueError, match=r"must be above 0, got 0; set 100 on the platform"):
+        export_marks(
+            [mark("ada", 5.0)], platform, template=template.replace(old, new), rescale=rescale
+        )
+
+
 NAMES = ["=1+1", "+49", "-x", "@sum", "\t=1", "\r=1", " =1", 'a"b,c;d', "Zoë", "x\ny", "李"]
 
 
@@ -445,9 +483,6 @@ def test_other_wrong_arguments_are_named():
 
 def test_marks_are_converted_when_asked_for():
     template = CANVAS.replace(b"100.00,(read", b"20,(read")
-    nothing = mark("ada", 0.0, max_score=0.0)
-    with pytest.raises(ValueError, match="points of tiny must be above 0, got 0"):
-        export_marks([nothing], "canvas", template=template, rescale=True)
     done = export_marks([mark("ada", 33.0)], "canvas", template=template, rescale=True)
     assert platform_files.canvas(done.data)[0]["ada"]["Tiny"] == "6.6"
 

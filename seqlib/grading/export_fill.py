@@ -109,10 +109,11 @@ def export_marks(
     unknown = sorted(set(columns) - {mark.assignment for mark in marks})
     if unknown:
         raise ValueError(f"column must be of an exported assignment, got {', '.join(unknown)}")
+    done = Exported()
+    marks = _with_points(marks, columns, done)
     rules.check(marks)
     made = template is None
     sheet = Sheet(rules.blank(marks, columns) if made else template)
-    done = Exported()
     places = _places(rules, sheet, marks, columns, done)
     # A file that was made has the ids that are known, whatever they are.
     rows = _match(rules, sheet, marks, match, done, asked=made or match is not None)
@@ -146,6 +147,24 @@ def export_marks(
     if not made:
         _formulas(rules, sheet, done)
     return done
+
+
+def _with_points(marks, columns, done):
+    """Leave out assignments without points: none of their cells has been released yet.
+
+    A platform would make a column of 0 points for each of those that are only planned.
+    """
+    kept = [mark for mark in marks if mark.max_score > 0]
+    empty = {mark.assignment for mark in marks} - {mark.assignment for mark in kept}
+    asked = empty.intersection(columns)
+    if asked or not kept:
+        raise ValueError(
+            f"points of {some(asked or empty)} must be above 0, got 0 in the gradebook; "
+            "release and grade it first"
+        )
+    if empty:
+        done.remarks.append(f"No points in the gradebook, and so no column, for {some(empty)}.")
+    return kept
 
 
 def _places(rules, sheet, marks, columns, done):
@@ -229,14 +248,17 @@ def _text(rules, sheet, mark, column, row, rescale):
     """Return the text of a mark in the points of its column."""
     points, score = rules.points(sheet, column, row), mark.score
     if points is not None and points != mark.max_score:
+        if not points > 0:
+            raise ValueError(
+                f"points of {sheet.header[column]!r} must be above 0, got {points:g}; set "
+                f"{points_text(mark.max_score)} on the platform, and download the file again"
+            )
         if not rescale:
             raise ValueError(
                 f"points of {sheet.header[column]!r} must be {points_text(mark.max_score)} as "
                 f"in the gradebook, got {points_text(points)}; change them on the platform, or "
                 "convert the marks with --rescale"
             )
-        if not mark.max_score:
-            raise ValueError(f"points of {mark.assignment} must be above 0, got 0")
         score = score * points / mark.max_score
     return points_text(score)
 
