@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import zipfile
+from html.parser import HTMLParser
 from pathlib import Path
 
 import exports_made
@@ -20,10 +21,11 @@ import seqlib.cli as cli
 from seqlib.grading.collect import collect
 from seqlib.grading.course import Course
 from seqlib.grading.export import collect_marks
-from seqlib.grading.feedback import feedback
+from seqlib.grading.feedback import _generate, feedback
 from seqlib.grading.gradebook import Writer, open_gradebook, register
 from seqlib.grading.grader import Grader
 from seqlib.grading.records import Store
+from seqlib.grading.release import load_config
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = [
@@ -79,7 +81,9 @@ def pack(course, to="generic", **options):
             assert not name.startswith("/")
             assert not {"", ".", ".."} & set(parts)
             assert not re.search(r'[<>:"\\|?*\x00-\x1f]', name)
-        return said, {name: archive.read(name).decode() for name in archive.namelist()}
+        pages = {name: archive.read(name).decode() for name in archive.namelist()}
+        assert not any(Asked(page).found for page in pages.values())
+        return said, pages
 
 
 def canvas_import(names):
@@ -287,6 +291,89 @@ def test_the_command(course):
     result = CliRunner().invoke(cli.main, [*arguments, "--to", "canvas"])
     assert result.exit_code == 1
     assert "collect their submissions with `seqlib collect`" in result.output
+
+
+# What a page asks for
+
+
+class Asked(HTMLParser):
+    """Everything in a page that may make a browser ask for a file, or run something."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found, self.policy, self._sheet = [], None, False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            value = value or ""
+            link = name == "href" and tag == "a" and not value.lower().startswith("javascript")
+            if (
+                name in ("src", "srcset", "href", "data", "poster", "background", "action")
+                and not link
+                and not value.startswith("data:image/")
+            ) or name.startswith("on"):
+                self.found.append((tag, name, value))
+            if name == "style" and re.search(r"url|expression|import|\\\\", value):
+                self.found.append((tag, name, value))
+        if tag in ("script", "iframe", "object", "embed", "base", "form", "link", "svg"):
+            self.found.append((tag, "", ""))
+        if tag == "meta" and ("http-equiv", "refresh") in attributes:
+            self.found.append((tag, "refresh", ""))
+        if tag == "meta" and ("http-equiv", "Content-Security-Policy") in attributes:
+            self.policy = dict(attributes)["content"]
+        self._sheet = tag == "style"
+
+    def handle_data(self, data):
+        # A relative address of a font goes to no host, and the policy forbids it.
+        if self._sheet:
+            self.found += re.findall(r"@import|url\(\s*[\"']?(?:\w+:)?//[^)]*", data)
+
+
+WRITTEN = r"""The sum is $x_t + y_{t-1} \le \infty$ and
+$$\sum_t x_t$$
+
+![seen](https://host.example/a.png) ![](//host.example/b.png) ![local][1]
+![own](data:image/png;base64,iVBORw0KGgo=)
+<script src="https://host.example/c.js"></script><img src="https://host.example/d.png">
+
+[1]: https://host.example/e.png
+"""
+
+
+def test_a_page_asks_no_host_for_anything(course):
+    notebook = solved(why=WRITTEN)
+    notebook["cells"].append(tiny_course.extra(WRITTEN, "markdown"))
+    notebook["cells"].append(tiny_course.extra("print('<script src=//x.example>')", id="out"))
+    submit(course, "ada", notebook)
+    grade(course)
+    give(course, "ada", comment='![](https://host.example/f.png)<iframe src="//x.example">')
+    page = pack(course)[1]["ada/tiny.html"]
+    asked = Asked(page)
+    assert asked.found == []
+    assert asked.policy.startswith("default-src 'none'; img-src data:;")
+    # What can be read stays: formulas as they were typed, own pictures, links to others.
+    text = text_of(page)
+    for part in (r"$x_t + y_{t-1} \le \infty$", r"$$\sum_t x_t$$", "seen"):
+        assert text.count(part) == 2, part
+    assert page.count('src="data:image/png;base64,iVBORw0KGgo="') == 2
+    for name, times in (("a", 2), ("b", 2), ("e", 2), ("f", 1)):
+        assert page.count(f'host.example/{name}.png"') == times, name
+    assert "(Score: 95.0 / 100.0)" in text
+    assert page.startswith("<!DOCTYPE html>")
+    assert ".panel-heading" in page
+
+
+def test_the_page_of_nbgrader_would_ask_a_host(course):
+    """What is compared with: a reason for an exporter of our own."""
+    config = load_config(course)
+    config.GenerateFeedback.exporter_class = "nbconvert.exporters.HTMLExporter"
+    submit(course, "ada", solved())
+    grade(course)
+    _generate(config, "tiny", ["ada"])
+    page = (course.grading / "feedback" / "ada" / "tiny" / "tiny.html").read_text()
+    assert any(tag == "script" and "//" in value for tag, _, value in Asked(page).found)
 
 
 # What is not in a page

@@ -1,7 +1,8 @@
 """Feedback pages of a class, packed as a learning platform hands them to its students.
 
 The pages are those of ``nbgrader generate_feedback``: the notebook as it was graded, with the
-scores and comments of the gradebook. What a platform needs to find its students again comes
+scores and comments of the gradebook; they ask no host for anything
+(:mod:`seqlib.grading.feedback_page`). What a platform needs to find its students again comes
 from how the submissions were collected:
 
 * Canvas (``infer_comment_context_from_filename`` in ``app/models/abstract_assignment.rb`` of
@@ -27,6 +28,7 @@ from seqlib.grading.export import collect_marks, collected_from
 from seqlib.grading.export_fill import PLATFORMS, some
 from seqlib.grading.export_run import counted
 from seqlib.grading.export_sheet import write_file
+from seqlib.grading.feedback_page import FeedbackExporter
 from seqlib.grading.late_gradebook import update_penalties
 from seqlib.grading.release import load_config
 
@@ -119,6 +121,8 @@ def _has_notebook(course, mark):
 def _generate(config, name, students):
     """Let nbgrader write the pages of some students, of all if None."""
     config.CourseDirectory.assignment_id = name
+    if "exporter_class" not in config.GenerateFeedback:
+        config.GenerateFeedback.exporter_class = FeedbackExporter
     log = get_logger()
     before = log.level
     log.setLevel(logging.CRITICAL)
