@@ -11,9 +11,8 @@ import urllib.parse
 import pytest
 import tiny_course
 from analytics_class import diagnosis, register, save
-from click.testing import CliRunner
+from desk_tools import run
 
-import seqlib.cli as cli
 from seqlib.grading.analytics_page import MOST, tables, write_analytics
 
 HOSTILE = "<script>alert(1)</script>"
@@ -199,39 +198,36 @@ def test_a_second_run_writes_the_same(class_of_50):
 # The command
 
 
-def run(course, *arguments, code=0):
-    command = ["--course", str(course.root), "analytics", *arguments]
-    result = CliRunner().invoke(cli.main, command)
-    assert result.exit_code == code, (result.output, result.exception)
-    return result.output
-
-
 def test_the_command_names_its_files(course, tmp_path):
     save(course, "s1")
-    assert run(course).splitlines()[:2] == [
+    assert run(course, "analytics").splitlines()[:2] == [
         "grading/reports/analytics/index.html",
         "grading/reports/analytics/help.csv",
     ]
     out = tmp_path / "out"
-    assert run(course, "tiny", "--out", str(out)).splitlines()[0] == str(out / "index.html")
+    assert run(course, "analytics", "tiny", "--out", str(out)).splitlines()[0] == str(
+        out / "index.html"
+    )
     assert not list(course.root.rglob("*.db"))
 
 
 def test_the_command_prints_json(course, tmp_path):
     save(course, "s1")
     (tmp_path / "roster.csv").write_text("id,first_name\ns1,Ada\ns2,Ben\n")
-    data = json.loads(run(course, "--json", "--roster", str(tmp_path / "roster.csv")))
+    data = json.loads(
+        run(course, "analytics", "--json", "--roster", str(tmp_path / "roster.csv"))
+    )
     assert data["students"] == 2
     assert data["help"][0]["student"] == "s2"
     assert (course.report("analytics") / "index.html").is_file()
 
 
 def test_the_command_says_what_is_wrong(course, tmp_path):
-    assert "run `seqlib grade NAME`" in run(course, code=1)
+    assert "run `seqlib grade NAME`" in run(course, "analytics", code=1)
     save(course, "s1")
-    assert "got second; run `seqlib grade second`" in run(course, "second", code=1)
+    assert "got second; run `seqlib grade second`" in run(course, "analytics", "second", code=1)
     (tmp_path / "file").touch()
-    said = run(course, "--out", str(tmp_path / "file"), code=1)
+    said = run(course, "analytics", "--out", str(tmp_path / "file"), code=1)
     assert "out must be a folder, got the file" in said
 
 

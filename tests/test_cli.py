@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import functools
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,13 +11,12 @@ from pathlib import Path
 import pytest
 import tiny_course
 from click.testing import CliRunner
+from desk_tools import copy_course, grade, lay_out
+from desk_tools import invoke as run
 from tiny_course import as_bytes, released, solved, submit, tiny_grader
 
 import seqlib.cli as cli
 from seqlib.grading import batch, console, isolation
-from seqlib.grading.course import Course
-from seqlib.grading.gradebook import register
-from seqlib.grading.grader import Grader
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "solutions" / "attention" / "attention.ipynb"
@@ -27,36 +25,17 @@ pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        tiny_course.register(monkeypatch)
-        course = tiny_course.make_course(tmp_path_factory.mktemp("course"))
-        register(course, "tiny")
-    return course.root
+    return lay_out(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture
 def course(template, tmp_path, monkeypatch):
-    tiny_course.register(monkeypatch)
-    root = tmp_path / "course"
-    shutil.copytree(template, root)
-    grade = functools.partial(
-        batch.grade_class, make_grader=functools.partial(tiny_grader, root)
+    course = copy_course(template, tmp_path, monkeypatch)
+    make = functools.partial(tiny_grader, course.root)
+    monkeypatch.setattr(
+        console, "grade_class", functools.partial(batch.grade_class, make_grader=make)
     )
-    monkeypatch.setattr(console, "grade_class", grade)
-    return Course(root)
-
-
-def run(course, *arguments, code=0):
-    result = CliRunner().invoke(cli.main, ["--course", str(course.root), *arguments])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
-
-
-def grade(course, student="s001", notebook=None):
-    """Record a grade without worker processes."""
-    submit(course, student, notebook or solved())
-    with Grader(course, "tiny", trust_students=True) as grader:
-        return grader.grade(student)
+    return course
 
 
 def python(source, **options):
@@ -183,7 +162,7 @@ def test_release_writes_the_notebook(course):
 
 
 def test_regrade_lists_every_changed_score_with_the_reason(course, monkeypatch):
-    grade(course)
+    grade(course, s001=solved())
     notebook = solved(double="def double(x):\n    return x")
     submit(course, "s001", notebook)
     run(course, "regrade", "tiny", "--trust-students", "--workers", "1")
@@ -203,7 +182,7 @@ def test_regrade_lists_every_changed_score_with_the_reason(course, monkeypatch):
 
 
 def test_explain_says_how_a_score_came_about(course):
-    grade(course, notebook=solved(double="def double(x):\n    return 2 * x + 1"))
+    grade(course, s001=solved(double="def double(x):\n    return 2 * x + 1"))
     text = run(course, "explain", "s001", "tiny.double").output
     for part in ("Seed", "exercise 1, judge", "isolation trusted", "numpy", "One was added."):
         assert part in text
@@ -211,7 +190,7 @@ def test_explain_says_how_a_score_came_about(course):
 
 
 def test_replay_compares(course):
-    grade(course)
+    grade(course, s001=solved())
     command = ("replay", "s001", "tiny.add", "--trust-students")
     assert "The same as recorded, with seed" in run(course, *command).output
     newer = [
@@ -226,7 +205,7 @@ def test_replay_compares(course):
 
 
 def test_report_names_its_files(course):
-    grade(course)
+    grade(course, s001=solved())
     assert run(course, "report", "tiny").output.splitlines()[:2] == [
         "grading/reports/tiny/index.html",
         "grading/reports/tiny/scores.csv",
@@ -281,7 +260,7 @@ def test_check_gives_the_score_of_the_grader(course, tmp_path):
         path.write_bytes(as_bytes(notebook))
         result = run(course, "check", str(path))
         assert f"{score} of 80 points" in result.output
-        assert grade(course, notebook=notebook)["score"] == score
+        assert grade(course, s001=notebook)["s001"]["score"] == score
 
 
 def test_check_tells_of_cells_that_fail_and_of_a_damaged_file(course, tmp_path):

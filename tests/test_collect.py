@@ -9,7 +9,7 @@ from datetime import datetime
 import exports_made as made
 import pytest
 import tiny_course
-from click.testing import CliRunner
+from desk_tools import run
 
 import seqlib.cli as cli
 from seqlib.grading.collect import collect
@@ -978,17 +978,11 @@ def test_the_assignment_must_have_been_released(course, tmp_path):
 # The command
 
 
-def run(course, *arguments, code=0):
-    result = CliRunner().invoke(cli.main, ["--course", str(course.root), "collect", *arguments])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result.output
-
-
 def test_the_command_reports_in_words_and_in_json(course, tmp_path):
     students, uploads, expected = odd_class()
     export = str(FORMS["canvas"](tmp_path, uploads))
     roster = str(made.roster(tmp_path / "r.csv", students))
-    command = (export, "--assignment", "tiny", "--roster", roster)
+    command = ("collect", export, "--assignment", "tiny", "--roster", roster)
     said = run(course, *command, code=cli.NOT_GRADED)
     assert "tiny, from canvas: 58 new" in said
     assert "Missing (1): s0060" in said
@@ -1001,12 +995,12 @@ def test_the_command_reports_in_words_and_in_json(course, tmp_path):
 
 def test_the_command_ends_well_if_everything_has_its_place(course, tmp_path):
     export = made.write_zip(tmp_path / "c.zip", [("ada/tiny.ipynb", b"1")])
-    assert "1 new" in run(course, str(export), "--assignment", "tiny")
+    assert "1 new" in run(course, "collect", str(export), "--assignment", "tiny")
     assert "assignment must be released" in run(
-        course, str(export), "--assignment", "x", code=1
+        course, "collect", str(export), "--assignment", "x", code=1
     )
     assert "got /nowhere, which is none" in run(
-        course, "/nowhere", "--assignment", "tiny", code=1
+        course, "collect", "/nowhere", "--assignment", "tiny", code=1
     )
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import shutil
 import subprocess
 import sys
 
@@ -10,18 +9,15 @@ import platform_files
 import postgres_tools
 import pytest
 import tiny_course
-from click.testing import CliRunner
+from desk_tools import copy_course, give, grade, lay_out, run
 from nbgrader.api import MissingEntry
 from nbgrader.plugins import CsvExportPlugin
 from sqlalchemy import event
 from tiny_course import as_bytes, solved, submit
 
-import seqlib.cli as cli
 from seqlib.grading import export, export_run
-from seqlib.grading.course import Course
 from seqlib.grading.export import collect_marks
-from seqlib.grading.gradebook import Writer, open_gradebook, register
-from seqlib.grading.grader import Grader
+from seqlib.grading.gradebook import open_gradebook, register
 from seqlib.grading.records import Store
 from seqlib.grading.release import load_config
 
@@ -34,51 +30,19 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    """Lay out a released course with a gradebook once; making that takes seconds."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        tiny_course.register(monkeypatch)
-        course = tiny_course.make_course(tmp_path_factory.mktemp("course"))
-        register(course, "tiny")
-    return course.root
+    return lay_out(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture
 def course(template, tmp_path, monkeypatch):
-    tiny_course.register(monkeypatch)
-    root = tmp_path / "course"
-    shutil.copytree(template, root)
-    monkeypatch.chdir(root)
-    return Course(root)
-
-
-def grade(course, **submissions):
-    for student, notebook in submissions.items():
-        submit(course, student, notebook)
-    with (
-        Grader(course, "tiny", trust_students=True) as grader,
-        Writer(course, "tiny") as writer,
-    ):
-        for student in submissions:
-            writer.apply(grader.grade(student))
-
-
-def give(course, student, points):
-    """Mark the written answer, as a person does in formgrader."""
-    with open_gradebook(course) as gradebook:
-        found = gradebook.find_grade("why", "tiny", "tiny", student)
-        found.manual_score, found.needs_manual_grade = points, False
-        gradebook.db.commit()
+    course = copy_course(template, tmp_path, monkeypatch)
+    monkeypatch.chdir(course.root)
+    return course
 
 
 def marks(course, **options):
     with open_gradebook(course) as gradebook:
         return {m.student: m for m in collect_marks(gradebook, course, **options)}
-
-
-def run(course, *arguments, code=0):
-    result = CliRunner().invoke(cli.main, ["--course", str(course.root), *arguments])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result.output
 
 
 def cut(notebook):
@@ -95,7 +59,7 @@ def test_a_mark_is_final_when_a_person_has_marked_what_persons_mark(course):
     (found,) = marks(course).values()
     assert (found.score, found.open) == (80.0, ("a person has yet to mark an answer",))
     assert found.note == "Not final: a person has yet to mark an answer."
-    give(course, "s001", 15.0)
+    give(course, "s001")
     (found,) = marks(course).values()
     assert (found.score, found.max_score, found.open, found.note) == (95.0, 100.0, (), "")
     assert found.state == "graded"
@@ -111,8 +75,7 @@ def test_each_state_that_is_not_final_is_named(course):
         "s006": solved(),
     }
     grade(course, **files)
-    for student in files:
-        give(course, student, 15.0)
+    give(course, *files)
     Store(course.records, "tiny", "s004").save_failure("the sandbox failed")
     submit(course, "s005", solved(add="def add(x, y):\n    return y + x"))
     grade(course, s006=solved(why="Another answer."))
@@ -169,7 +132,7 @@ def test_each_state_that_is_not_final_is_named(course):
 
 def test_the_sums_are_those_of_nbgrader(course):
     grade(course, s001=solved(), s002=solved(add="add = 1"), s003=tiny_course.released())
-    give(course, "s001", 15.0)
+    give(course, "s001")
     with open_gradebook(course) as gradebook:
         found = gradebook.find_grade("test-add", "tiny", "tiny", "s002")
         found.manual_score, found.extra_credit = 10.0, 2.5
@@ -213,7 +176,7 @@ def test_an_empty_gradebook_is_named(course):
 
 def test_the_general_table_has_states_and_notes_and_no_0_for_nobody(course):
     grade(course, s001=solved(), s002=cut(solved()))
-    give(course, "s001", 15.0)
+    give(course, "s001")
     with open_gradebook(course) as gradebook:
         gradebook.update_or_create_student("s003", last_name="=1+1", first_name='"A", B')
     assert run(course, "export").splitlines() == ["grades.csv"]
@@ -227,8 +190,8 @@ def test_the_general_table_has_states_and_notes_and_no_0_for_nobody(course):
 
 def test_a_template_is_filled_by_the_command(course):
     grade(course, ada=solved(), ben=solved(add="add = 1"))
-    give(course, "ada", 15.0)
-    give(course, "ben", 5.0)
+    give(course, "ada")
+    give(course, "ben", points=5.0)
     text = (
         "Student,ID,SIS Login ID,Section,Homework 1 (31)\n    Points Possible,,,,100\n"
         '"Lovelace, Ada",1,ada,S,\n"Hopper, Grace",2,grace,S,\n'
@@ -282,7 +245,7 @@ def test_notes_of_an_earlier_run_do_not_stay(course):
     grade(course, s001=solved())
     run(course, "export", "--to", "blackboard")
     assert (course.root / "blackboard-notes.csv").exists()
-    give(course, "s001", 15.0)
+    give(course, "s001")
     run(course, "export", "--to", "blackboard")
     assert not (course.root / "blackboard-notes.csv").exists()
 
@@ -305,7 +268,7 @@ def nbgrader(*arguments):
 @pytest.mark.parametrize("platform", ["canvas", "moodle", "blackboard"])
 def test_nbgrader_export_writes_the_same_file(course, platform):
     grade(course, s001=solved(), s002=solved(add="add = 1"))
-    give(course, "s001", 15.0)
+    give(course, "s001")
     with open_gradebook(course) as gradebook:
         for student, number in (("s001", "501"), ("s002", "502")):
             gradebook.update_or_create_student(student, lms_user_id=number)
@@ -326,8 +289,8 @@ def test_nbgrader_export_writes_the_same_file(course, platform):
 @pytest.mark.slow
 def test_nbgrader_export_takes_a_template_and_its_own_options(course):
     grade(course, s001=solved(), s002=solved())
-    give(course, "s001", 15.0)
-    give(course, "s002", 5.0)
+    give(course, "s001")
+    give(course, "s002", points=5.0)
     text = (
         "Identifier,Full name,Grade,Last modified (grade)\n"
         "Participant 7,s001,,-\nParticipant 8,s002,,-\n"
@@ -409,7 +372,7 @@ def test_a_gradebook_in_postgresql_is_exported_alike(course):
             time = course.submission(student, "tiny") / "timestamp.txt"
             time.write_text("2026-03-03 18:00:00 UTC")
         grade(course, s001=solved(), s002=solved())
-        give(course, "s001", 15.0)
+        give(course, "s001")
         found = marks(course)
         assert [(m.raw_score, m.penalty) for m in found.values()] == [
             (95.0, 16.0),

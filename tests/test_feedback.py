@@ -14,16 +14,13 @@ import exports_made
 import numpy as np
 import pytest
 import tiny_course
-from click.testing import CliRunner
+from desk_tools import copy_course, give, grade, lay_out, run
 from tiny_course import as_bytes, solved, submit
 
-import seqlib.cli as cli
 from seqlib.grading.collect import collect
-from seqlib.grading.course import Course
 from seqlib.grading.export import collect_marks
 from seqlib.grading.feedback import _generate, feedback
-from seqlib.grading.gradebook import Writer, open_gradebook, register
-from seqlib.grading.grader import Grader
+from seqlib.grading.gradebook import open_gradebook, register
 from seqlib.grading.records import Store
 from seqlib.grading.release import load_config
 
@@ -37,36 +34,14 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        tiny_course.register(monkeypatch)
-        course = tiny_course.make_course(tmp_path_factory.mktemp("course"))
-        register(course, "tiny")
-    return course.root
+    return lay_out(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture
 def course(template, tmp_path, monkeypatch):
-    tiny_course.register(monkeypatch)
-    root = tmp_path / "course"
-    shutil.copytree(template, root)
-    monkeypatch.chdir(root)
-    return Course(root)
-
-
-def grade(course, name="tiny"):
-    with Grader(course, name, trust_students=True) as grader, Writer(course, name) as writer:
-        for student in course.students(name):
-            writer.apply(grader.grade(student))
-
-
-def give(course, *students, points=15.0, comment=None):
-    with open_gradebook(course) as gradebook:
-        for student in students:
-            found = gradebook.find_grade("why", "tiny", "tiny", student)
-            found.manual_score, found.needs_manual_grade = points, False
-            if comment:
-                gradebook.find_comment("why", "tiny", "tiny", student).manual_comment = comment
-        gradebook.db.commit()
+    course = copy_course(template, tmp_path, monkeypatch)
+    monkeypatch.chdir(course.root)
+    return course
 
 
 def pack(course, to="generic", **options):
@@ -284,13 +259,9 @@ def test_the_command(course):
     submit(course, "ada", solved())
     grade(course)
     give(course, "ada")
-    arguments = ["--course", str(course.root), "feedback", "tiny"]
-    result = CliRunner().invoke(cli.main, arguments)
-    assert result.exit_code == 0, result.output
-    assert result.output == "feedback-tiny-generic.zip\n1 page written.\n"
-    result = CliRunner().invoke(cli.main, [*arguments, "--to", "canvas"])
-    assert result.exit_code == 1
-    assert "collect their submissions with `seqlib collect`" in result.output
+    assert run(course, "feedback", "tiny") == "feedback-tiny-generic.zip\n1 page written.\n"
+    wrong = run(course, "feedback", "tiny", "--to", "canvas", code=1)
+    assert "collect their submissions with `seqlib collect`" in wrong
 
 
 # What a page asks for

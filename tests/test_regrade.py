@@ -2,20 +2,18 @@
 
 import dataclasses
 import json
-import shutil
 
 import numpy as np
 import pytest
 import tiny_course
-from click.testing import CliRunner
+from desk_tools import copy_course, grade, lay_out, run
 from tiny_course import solved, submit
 
 import seqlib.cli as cli
 from seqlib.grading import batch, console
 from seqlib.grading import judging as judging_module
-from seqlib.grading.course import Course
 from seqlib.grading.export import collect_marks
-from seqlib.grading.gradebook import Writer, open_gradebook, register
+from seqlib.grading.gradebook import open_gradebook
 from seqlib.grading.grader import Grader
 from seqlib.grading.records import Key, Store
 from seqlib.judge.judge import judge
@@ -25,36 +23,18 @@ pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        tiny_course.register(monkeypatch)
-        course = tiny_course.make_course(tmp_path_factory.mktemp("course"))
-        register(course, "tiny")
-    return course.root
+    return lay_out(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture
 def course(template, tmp_path, monkeypatch):
-    tiny_course.register(monkeypatch)
-    root = tmp_path / "course"
-    shutil.copytree(template, root)
     # Worker processes would not see how a test changes the exercises.
     monkeypatch.setattr(console, "grade_class", in_this_process)
-    return Course(root)
+    return copy_course(template, tmp_path, monkeypatch)
 
 
 def in_this_process(course, name, *, force=False, **options):
-    outcome = batch.Outcome()
-    with Grader(course, name, trust_students=True) as grader, Writer(course, name) as writer:
-        for student in course.students(name):
-            outcome.records[student] = grader.grade(student, force=force)
-            writer.apply(outcome.records[student], force=force)
-    return outcome
-
-
-def run(course, *arguments, code=0):
-    result = CliRunner().invoke(cli.main, ["--course", str(course.root), *arguments])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result.output
+    return batch.Outcome(records=grade(course, name, force=force))
 
 
 def correct(monkeypatch, **changes):
