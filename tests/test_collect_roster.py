@@ -80,6 +80,7 @@ def test_tables_of_spreadsheets_are_read(tmp_path, delimiter, encoding):
         ([["id"], ["../x"]], r"id in line 2 of the roster must consist of .* got '\.\./x'"),
         ([["id", "id"], ["a", "b"]], "must have the column id once"),
         ([["id"], ["a" * 101]], "must consist of at most 100 letters"),
+        ([["id"], ["a", " "], ["b", "x"]], "at most 1 cells in a line.* got 2 in line 3"),
     ],
 )
 def test_what_is_wrong_with_a_roster_is_said(tmp_path, rows, message):

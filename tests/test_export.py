@@ -317,11 +317,20 @@ def test_the_platforms_own_formulas_stay_and_are_named():
     assert not any("formula" in r for r in export_marks([mark("ada", 1.0)], "canvas").remarks)
 
 
-def test_moodle_without_numbers_asks_for_the_worksheet():
-    with pytest.raises(
-        ValueError, match=r"known by the number of Moodle.*got 'ada'.*--template"
-    ):
-        export_marks([mark("ada", 1.0)], "moodle")
+@pytest.mark.parametrize(
+    "about",
+    [
+        {},
+        {"student": "40007"},
+        {"student": "40007", "source": "canvas:40007"},
+        {"source": "canvas:40007", "platform_id": "40007"},
+    ],
+)
+def test_moodle_without_numbers_asks_for_the_worksheet(about):
+    """A number of a university or of Canvas would be that of another participant."""
+    about = {"student": "ada"} | about
+    with pytest.raises(ValueError, match=r"known by the number of Moodle.*got '.*--template"):
+        export_marks([mark(score=1.0, **about)], "moodle")
 
 
 # Students and columns

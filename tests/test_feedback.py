@@ -130,6 +130,21 @@ def test_canvas_gets_the_names_that_it_has_given(course, people):
         assert f"Answer {person.number}." in pages[name]
 
 
+def test_canvas_gives_no_page_to_a_user_whose_number_is_in_a_name(course):
+    """The name of Eve ends like the number of Carol, who handed in nothing."""
+    carol = exports_made.Student(12, "Jones", "Carol")
+    eve = exports_made.Student(13, f"Smith_{carol.canvas}", "")
+    path, roster = course.root / "download.zip", course.root / "r.csv"
+    upload = exports_made.Upload(eve, [("tiny.ipynb", as_bytes(solved()))], attachment=900)
+    exports_made.write_zip(path, exports_made.canvas_files([upload]))
+    exports_made.roster(roster, [carol, eve])
+    assert collect(course, [path], "tiny", roster=roster).collected == [eve.id]
+    grade(course)
+    give(course, eve.id)
+    _, pages = pack(course, "canvas")
+    assert set(canvas_import(pages)) == {(eve.canvas, "900")}
+
+
 @pytest.mark.parametrize("folders", [True, False])
 def test_moodle_gets_folders_with_name_and_number(course, people, folders):
     files = exports_made.moodle_files(uploads(people), folders=folders)
@@ -191,6 +206,12 @@ def test_moodles_number_may_be_in_the_gradebook(course):
         )
     _, pages = pack(course, "moodle")
     assert list(pages) == ["A d a_77_assignsubmission_file_/tiny.html"]
+
+
+def test_a_number_of_canvas_is_none_of_moodles(course, people):
+    collected(course, exports_made.canvas_files(uploads(people)), "canvas")
+    with pytest.raises(ValueError, match="students must be known to moodle, got 40"):
+        pack(course, "moodle")
 
 
 # Which pages

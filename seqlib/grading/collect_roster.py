@@ -285,6 +285,11 @@ def _rows(path):
             raise ValueError(f"roster must have the column {cell} once, got {path}")
     lines, rows = [], []
     for line, cells in table[1:]:
+        if any(cell.strip() for cell in cells[len(header) :]):
+            raise ValueError(
+                f"roster must have at most {len(header)} cells in a line, as in its header; "
+                f"got {len(cells)} in line {line}: a cell with a {delimiter!r} must be quoted"
+            )
         cells = [cell.strip() for cell in cells] + [""] * (len(header) - len(cells))
         lines.append(line)
         rows.append(dict(zip(header, cells, strict=False)))

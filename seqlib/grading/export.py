@@ -95,9 +95,14 @@ class Mark:
         return f"Not final: {'; '.join(self.open)}." if self.open else ""
 
     def known_as(self, platform):
-        """Return what a platform calls the student; empty if that is not known."""
+        """Return what a platform calls the student; empty if that is not known.
+
+        A number that another platform gave is no answer: it is somebody else's here.
+        """
         name, _, user = self.source.partition(":")
-        return user if name == platform else self.platform_id
+        if name == platform:
+            return user
+        return "" if user and user == self.platform_id else self.platform_id
 
 
 def collect_marks(gradebook, course=None, assignments=(), students=()):

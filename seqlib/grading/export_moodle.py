@@ -45,9 +45,8 @@ class Moodle(Platform):
         header += ["Maximum Grade", "Grade can be changed", "Last modified (grade)"]
         lines = [header]
         for mark in one_each(marks):
-            ids = (mark.known_as(self.name), mark.platform_id, mark.student)
-            participant = next((i for i in ids if i.isascii() and i.isdecimal()), None)
-            if participant is None:
+            participant = mark.known_as(self.name)
+            if not (participant.isascii() and participant.isdecimal()):
                 raise ValueError(
                     "student must be known by the number of Moodle's participant, got "
                     f"{mark.student!r}; download the grading worksheet and give it with "

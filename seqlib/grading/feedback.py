@@ -157,17 +157,19 @@ def _canvas(mark, origin, name):
     if not user or not upload:
         return None
     file = _base(origin.get("where", ""))
-    # It is as the platform wrote it unless it had to be shortened for a report.
-    if not re.search(rf"(?:^|_){re.escape(user)}_\d+_.", file) or "..." in file:
+    # It is as the platform wrote it unless it had to be shortened for a report. Canvas goes by
+    # the first number, which may be one in the student's name.
+    own = re.search(rf"(?:^|_){re.escape(user)}_\d+_.", file)
+    first = re.search(r"(?:^|_)(\d+)(?=_)", file)
+    if not own or "..." in file or (user.isdecimal() and first[1] != user):
         file = f"student_{user}_{upload}_{name}"
     stem = file.removesuffix(".ipynb")
     return f"{_part(stem)}.html"
 
 
 def _moodle(mark, origin, name):
-    numbers = (mark.known_as("moodle"), mark.platform_id, mark.student)
-    number = next((n for n in numbers if n.isascii() and n.isdecimal()), None)
-    if number is None:
+    number = mark.known_as("moodle")
+    if not (number.isascii() and number.isdecimal()):
         return None
     parts = re.split("/", origin.get("where", ""))
     own = (re.fullmatch(rf"([^_]*)_{number}_assignsubmission_.*", part) for part in parts)
