@@ -173,9 +173,10 @@ def test_colors_hold_on_light_and_dark_pages(color, page):
     assert style.contrast(color, page) >= 3
 
 
-def test_committed_picture_is_what_the_script_draws(tmp_path):
-    picture.draw(tmp_path / "drawn.svg")
-    committed = picture.PATH.read_bytes()
+@pytest.mark.parametrize("narrow", [False, True])
+def test_committed_picture_is_what_the_script_draws(narrow, tmp_path):
+    picture.draw(tmp_path / "drawn.svg", narrow=narrow)
+    committed = (picture.NARROW if narrow else picture.PATH).read_bytes()
     assert (tmp_path / "drawn.svg").read_bytes() == committed
 
 

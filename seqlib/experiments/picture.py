@@ -1,6 +1,7 @@
 """The picture of README: attention with a mask, in three steps, computed by the library.
 
-``python -m seqlib.experiments.picture`` draws it anew into ``book/_static/attention.svg``.
+``python -m seqlib.experiments.picture`` draws it anew into ``book/_static/attention.svg``, and
+for narrow screens, with one table below the other, into ``attention-narrow.svg`` beside it.
 """
 
 from pathlib import Path
@@ -12,6 +13,7 @@ from seqlib.np.attention import attention_weights
 from seqlib.np.masks import causal_mask, padding_mask
 
 PATH = Path(__file__).parents[2] / "book" / "_static" / "attention.svg"
+NARROW = PATH.with_name("attention-narrow.svg")
 TOKENS = ("the", "cat", "sat", "down", "pad")
 WIDTH = 4
 
@@ -25,14 +27,23 @@ def steps(seed=3):
     return tuple(a[0, 0] for a in (scores, mask, attention_weights(q, k, mask=mask)))
 
 
-def draw(path):
-    """Write the picture as SVG; the same library gives the same bytes."""
+def draw(path, *, narrow=False):
+    """Write the picture as SVG; the same library gives the same bytes.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where to write it.
+    narrow : bool, default=False
+        Whether the tables stand below each other, as wide as a phone.
+    """
     from matplotlib.figure import Figure
 
     style.use()
     scores, mask, weights = steps()
-    figure = Figure(figsize=(8.4, 3.1), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
+    size, shape = ((3.7, 6.0), (3, 1)) if narrow else ((8.4, 3.1), (1, 3))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = left, middle, right = figure.subplots(*shape)
     names = (TOKENS, TOKENS)
     style.heat_map(left, scores, *names, shade=False, show=lambda v: f"{round(v, 1) + 0:.1f}")
     style.heat_map(middle, mask, *names, shade=False, show=lambda v: "0" if v == 0 else "-∞")
@@ -40,8 +51,13 @@ def draw(path):
     left.set_title("scores  QKᵀ / √d_k")
     middle.set_title("+  mask  (causal + padding)")
     right.set_title("softmax  =  weights")
+    if narrow:  # low tables, so that all three fit on a screen
+        figure.get_layout_engine().set(hspace=0.1)
+        for axis in axes:
+            axis.set_aspect("auto")
     figure.savefig(path, metadata={"Date": None})
 
 
 if __name__ == "__main__":
     draw(PATH)
+    draw(NARROW, narrow=True)
