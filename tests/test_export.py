@@ -347,7 +347,8 @@ def test_moodle_without_numbers_asks_for_the_worksheet(about):
     ],
 )
 def test_the_column_that_finds_most_students_is_taken(students, column):
-    done = export_marks([mark(s, 5.0) for s in students], "canvas", template=CANVAS)
+    nameless = [mark(s, 5.0, last_name="", first_name="") for s in students]
+    done = export_marks(nameless, "canvas", template=CANVAS)
     assert f"Matched by {column}: 2 of {len(students)} students." in done.remarks
     found = platform_files.canvas(done.data)[0]
     assert [found[s]["Tiny"] for s in ("ada", "ben")] == ["5", "5"]
@@ -375,6 +376,37 @@ def test_a_column_that_finds_as_many_students_elsewhere_is_asked_about():
     done = export_marks([mark("12", 5.0)], "canvas", template=template, match="SIS User ID")
     found = platform_files.canvas(done.data)[0]
     assert (found["ada"]["Tiny"], found["ben"]["Tiny"]) == ("5", "50.00")
+
+
+@pytest.mark.parametrize(
+    ("platform", "old", "by"),
+    [
+        ("canvas", b"12,A2,", "ID"),
+        ("moodle", b"Participant 502", "Email address"),
+        ("blackboard", '"ben"'.encode("utf-16-le"), "Username"),
+    ],
+)
+def test_a_number_that_is_somebody_elses_by_chance_takes_no_mark(platform, old, by):
+    """The number of Ada at her university is Ben's in the file, which has no row of hers."""
+    template = TEMPLATES[platform]
+    assert old in template
+    if platform == "moodle":
+        template = template.replace(b"ben@x.org", b"12")
+    if platform == "blackboard":
+        template = template.replace(old, '"12"'.encode("utf-16-le"))
+    ada = mark("12", 5.0, last_name="Lovelace", first_name="Ada", email="")
+    done = export_marks([ada], platform, template=template)
+    assert done.data == template
+    ((_, exported, note),) = done.open
+    assert not exported
+    assert "has the number, and is of" in note
+    # Chosen by hand, or for all that is known his own, it is his.
+    for again, more in (
+        (ada, {"match": by}),
+        (dataclasses.replace(ada, last_name="", first_name=""), {}),
+        (dataclasses.replace(ada, first_name="Bén O'Brien"), {}),
+    ):
+        assert export_marks([again], platform, template=template, **more).written
 
 
 def test_a_number_that_is_not_moodles_names_no_participant():

@@ -35,6 +35,7 @@ class Blackboard(Platform):
     name = "blackboard"
     file = "blackboard.csv"
     ids = ("Username", "Student ID")
+    people = ("Last Name", "First Name")
 
     def blank(self, marks, columns):
         """Return a quoted, comma-delimited file in UTF-8; students by their user name."""

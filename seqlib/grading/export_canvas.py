@@ -30,6 +30,7 @@ class Canvas(Platform):
 
     name = "canvas"
     file = "canvas.csv"
+    people = ("Student",)
     ids = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
     _others = (*ids, "Student", "LastName", "FirstName", "Section", "Root Account")
 

@@ -8,6 +8,7 @@ other bytes stay. Without a template a file is made first, and filled in the sam
 import re
 from dataclasses import dataclass, field
 
+from seqlib.grading.collect_names import related, shown
 from seqlib.grading.export import points_text
 from seqlib.grading.export_blackboard import Blackboard
 from seqlib.grading.export_canvas import Canvas
@@ -132,7 +133,9 @@ def export_marks(
             continue
         column = places[mark.assignment]
         text = _text(rules, sheet, mark, column, row, rescale)
-        refused = rules.refusal(sheet, column, row, text)
+        # A column that was chosen by hand is what it was chosen for.
+        chance = "" if made or match is not None else _chance(rules, sheet, mark, row)
+        refused = chance or rules.refusal(sheet, column, row, text)
         if refused:
             done.open.append((mark, False, " ".join([*notes, f"Not exported: {refused}."])))
             continue
@@ -242,6 +245,19 @@ def _match(rules, sheet, marks, wanted, done, *, asked):
     students = {mark.student for mark in marks}
     done.remarks.append(f"Matched by {by}: {len(best)} of {len(students)} students.")
     return {student: places[0][0] for student, places in best.items()}
+
+
+def _chance(rules, sheet, mark, row):
+    """Say why a row is not that of a student; empty if it may be.
+
+    A student's id that is a number of a university's may be the number of somebody else in the
+    column of another. The platform's own number for a student is no chance.
+    """
+    person, name = rules.person(sheet, row), f"{mark.last_name}, {mark.first_name}"
+    by_number = mark.student.isdecimal() and mark.student != mark.known_as(rules.name)
+    if not by_number or related(name, person):
+        return ""
+    return f"line {sheet.line(row)} has the number, and is of {shown(person)}"
 
 
 def _text(rules, sheet, mark, column, row, rescale):

@@ -25,6 +25,7 @@ class Moodle(Platform):
     name = "moodle"
     file = "moodle.csv"
     ids = ("Identifier", "ID number", "Username", "Email address")
+    people = ("Full name",)
 
     def check(self, marks):
         """Refuse several assignments: a worksheet is of one."""

@@ -19,6 +19,7 @@ class Platform:
     name = ""
     file = ""
     ids = ()  # columns with ids, as they are tried
+    people = ()  # columns with names
 
     def blank(self, marks, columns):
         """Return a file with the students of some marks, and no mark in it."""
@@ -43,6 +44,11 @@ class Platform:
     def names(self, column, mark, asked):
         """Return what an id column may call a student; ``asked`` if it was chosen by hand."""
         return (mark.student, mark.known_as(self.name), mark.platform_id, mark.email)
+
+    def person(self, sheet, row):
+        """Return the name in a row; empty if the file has no names."""
+        places = [sheet.header.index(name) for name in self.people if name in sheet.header]
+        return ", ".join(filter(None, (sheet.value(row, place) for place in places)))
 
     def refusal(self, sheet, column, row, text):
         """Say why a cell takes no mark; empty if it takes one."""
