@@ -127,6 +127,20 @@ def test_names_that_are_no_text_are_reported_and_harm_nobody(course, tmp_path):
     json.dumps(report.to_dict(), ensure_ascii=False).encode("utf-8")
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_file_without_a_name_is_refused_and_harms_nobody(course, tmp_path, nested):
+    files = [("\0hidden.ipynb", b"2")]
+    good = [("ada/tiny.ipynb", GOOD)]
+    if nested:
+        files = [("eve.zip", made.zipped([("x/tiny.ipynb", GOOD), *files]))]
+    export = made.write_zip(tmp_path / "all.zip", [*files, *good])
+    report = collect(course, [export], "tiny")
+    assert "ada" in report.collected
+    assert [entry["reason"] for entry in report.refused] == [
+        "its path leads out of the archive"
+    ]
+
+
 def test_a_file_that_becomes_a_link_meanwhile_is_not_followed(tmp_path):
     export = made.write_zip(tmp_path / "all", [("ada/tiny.ipynb", GOOD)])
     with open_export(export) as opened:

@@ -290,7 +290,8 @@ def _bounded(data, most):
 def _members_of_zip(archive, where):
     members, refused = [], []
     for entry in archive.infolist():
-        if entry.is_dir():
+        # ZipInfo.is_dir fails where there is no name.
+        if entry.filename.endswith("/"):
             continue
         name = _name(entry)
         place = shown(f"{where}/{name}", 1000)
