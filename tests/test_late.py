@@ -237,6 +237,9 @@ def test_the_hour_of_the_change_is_taken_for_the_student(local, expected):
         ),
         ("e.toml", "[[extension]]\nstudent = 'a'\nuntil = 9999-12-31", "within the years"),
         ("e.csv", 'student,days\n"a,1\n', "e.csv, line 2 must be CSV"),
+        # Lines as an editor counts them: a cell of two lines, a blank one, and a separator of
+        # Unicode that ends none.
+        ("e.csv", 'student,days\n\n"a\nb",1\n"c\u2028",1\nd,x\n', "got 'x' in e.csv, line 6"),
         (
             "e.csv",
             "student,days\na,1\nb,1\na,2\n",
