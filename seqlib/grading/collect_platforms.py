@@ -1,8 +1,9 @@
 """How the platforms name what they export, and what follows from it: who, when, which file.
 
-A name in an export has a part that the platform wrote and a part that the student chose. The
-platform's part comes first everywhere, so every pattern here is read from the left and the
-leftmost fit counts: a student may call a file like another student's submission.
+A name in an export has a part that the platform wrote and a part that the student chose: a
+student may call a file like another student's submission. The platform's part comes first, so
+patterns are read from the left. In front of Canvas's numbers is the student's name, which may
+hold numbers too: a name that can be read in two ways is settled by the roster, or by nobody.
 
 ==========  ==========================================================================
 Platform    Form
@@ -503,7 +504,7 @@ def _read_generic(members, reading, export, assignment, roster):
     spellings = {}
     groups = {}
     for member in members:
-        student, number, reason = _named(ways[member.spelled[0]], assignment, plain, roster)
+        student, number, reason = _named(ways[member.spelled[0]], plain, roster)
         if reason:
             reading.unmatched.append((member.where, reason))
             continue
@@ -570,7 +571,7 @@ def _number(copy):
     return int(copy[copy.lastindex] or 1) if copy else 0
 
 
-def _named(ways, assignment, plain, roster):
+def _named(ways, plain, roster):
     """Return which student a name means, the number of a copy, and why that is unknown."""
     if roster is not None:
         found = {}
