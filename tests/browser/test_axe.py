@@ -15,6 +15,7 @@ from watching import SITE, opened
 
 THEMES = ("light", "dark")
 WIDTHS = (1280, 390)
+HEIGHT = 900
 WEIGHTS = ("critical", "serious", "moderate", "minor")
 SETTLED = 800  # milliseconds; the theme looks at what scrolls 300 after a change
 REPORT = SITE.parent / "axe"
@@ -51,7 +52,8 @@ FOCUS = """() => {
 @contextlib.contextmanager
 def shown(chromium, address, name, theme):
     """Open a page in a theme, as a reader who has chosen it, and lay it open."""
-    with opened(chromium, address, color_scheme=theme) as page:
+    size = {"width": WIDTHS[0], "height": HEIGHT}
+    with opened(chromium, address, color_scheme=theme, viewport=size) as page:
         for key in ("mode", "theme"):
             page.add_init_script(f"localStorage.setItem('{key}', '{theme}')")
         page.goto(address + name, wait_until="load")
@@ -83,8 +85,9 @@ def look(chromium, address, name):
             assert page.evaluate("document.documentElement.dataset.theme") == theme
             page.evaluate(SIMPLIFY)
             for width in WIDTHS:
-                page.set_viewport_size({"width": width, "height": 900})
-                page.wait_for_timeout(SETTLED)
+                if width != WIDTHS[0]:
+                    page.set_viewport_size({"width": width, "height": HEIGHT})
+                    page.wait_for_timeout(SETTLED)
                 found[f"{theme} {width}"] = violations(page)
     return found
 
