@@ -61,6 +61,8 @@ if found:
     c.LatePolicy.grace_minutes = 0
     c.LatePolicy.timezone = "UTC"
     c.LatePolicy.extensions = ""
+    # A feedback page that loads nothing from another host.
+    c.GenerateFeedback.exporter_class = "seqlib.grading.feedback_page.FeedbackExporter"
 if found and sys.platform == "linux":
     c.Autograde.pre_convert_hook = f"{PLUGINS}.substitute"
     c.Autograde.exporter_class = f"{PLUGINS}.RepairExporter"

@@ -498,6 +498,8 @@ def test_the_stock_commands_work_on_the_course(tmp_path):
     assert found["s002"]["score"] == "0.0"
     page = (tmp_path / "grading/feedback/s001/attention/attention.html").read_text()
     assert "attention.split_heads: 5 of 5 points" in page
+    assert "<script" not in page  # nbgrader's own page asks a public server for MathJax
+    assert "default-src 'none'" in page
     assert "There was no usable &quot;attention.ipynb&quot;" in page.replace('"', "&quot;")
 
 
