@@ -77,7 +77,7 @@ test: $(READY) book ## the tests
 	@$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 slow: $(READY) book ## the tests that take long: sample classes, red team, books that must fail
-	@$(BIN)/pytest -n 2 --dist worksteal -m slow
+	@$(BIN)/pytest -n 2 --dist worksteal --durations 30 -m slow
 
 # ---------------------------------------------------------------- parts
 
