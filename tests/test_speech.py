@@ -322,3 +322,25 @@ def test_plot_has_all_decoders(record):
     assert_array_equal(axis.lines[0].get_xdata(), record["inputs"]["snr_db"])
     expected = list(record["results"]["error"]["network"].values())
     assert_allclose(axis.lines[2].get_ydata(), expected)
+
+
+def test_with_long_steps_some_texts_do_not_fit():
+    """The bug clinic of the page: 48 frames at a step in place of five."""
+    rng = np.random.default_rng(0)
+    lengths = [
+        (text, len(audio.spectrogram(sound)))
+        for text, sound in audio.recordings(500, rng, length=4, snr_db=(10, 10))
+    ]
+
+    def spare(frames_per_step):
+        return {
+            text: frames // frames_per_step
+            - len(text)
+            - sum(a == b for a, b in itertools.pairwise(text))
+            for text, frames in lengths
+        }
+
+    long = spare(48)
+    assert sum(left < 0 for left in long.values()) == 15
+    assert long["GEE0"] == 4 - 5
+    assert min(spare(audio.STACK).values()) == 26
