@@ -4,6 +4,8 @@ Every test builds the faulty version beside the right one, looks for the symptom
 and runs the test that the diagnosis names on both.
 """
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -335,6 +337,41 @@ def test_norm_squares_in_half_precision(centred):
     for largest, is_zero in ((255.5, False), (256.5, True)):
         row = torch.tensor([largest, -largest, 1, -1], dtype=torch.float16)
         assert (not norm(row).any()) == is_zero
+
+
+class NaiveNorm(nn.Module):
+    """RMSNorm with the mean of the squares in the precision of the input."""
+
+    def __init__(self, norm):
+        super().__init__()
+        self.weight = norm.weight
+
+    def forward(self, x):
+        return x / torch.sqrt(x.square().mean(-1, keepdim=True) + 1e-6) * self.weight
+
+
+def test_norm_writes_one_token_without_end():
+    """From position 10 on a feature is too large for a square in half precision."""
+    model = decoder(norm_type="rms", tie_weights=False).half()
+    with torch.no_grad():
+        for p in model.parameters():
+            if p.ndim > 1:
+                p.normal_(std=0.5)
+        model.positions.weight[10:, 3] = 300
+    faulty = copy.deepcopy(model)
+    for layer in faulty.layers:
+        layer.norm1, layer.norm2 = NaiveNorm(layer.norm1), NaiveNorm(layer.norm2)
+    faulty.norm = NaiveNorm(faulty.norm)
+
+    def write(model, n, count):
+        options = {"max_new_tokens": count, "temperature": 0, "cache": False}
+        prompt = torch.from_numpy(np.arange(n)[None] % 7 + 1)
+        return spt.generate(model, prompt, **options)[0, n:]
+
+    assert_array_equal(write(faulty, 3, 7), write(model, 3, 7))
+    assert (write(model, 12, 10) != 0).all()
+    assert not write(faulty, 12, 10).any()
+    assert faulty(torch.ones(1, 12, dtype=torch.int64)).isfinite().all()
 
 
 def test_transformer_a_norm_that_overwrites_the_token():
