@@ -15,7 +15,7 @@ from torch import nn
 
 import seqlib.np as snp
 import seqlib.pt as spt
-from seqlib.data import contiguous_batches, random_windows, stories
+from seqlib.data import contiguous_batches, random_windows, stories, sunspots
 from seqlib.experiments import captioning, forecasting
 from seqlib.pt.cache import CachedDecoder
 from seqlib.text import BPETokenizer, CharTokenizer
@@ -611,9 +611,23 @@ def test_captioning_pictures_that_are_scaled_twice():
 
 
 def test_forecasting_last_years_number_follows_this_years():
-    years, numbers = forecasting.sunspots()
+    years, numbers = sunspots()
     one = forecasting.places(years, 1)
     late = forecasting.persistence()["one"]
     assert_array_equal(late, numbers[one - 1])
     assert_allclose(np.corrcoef(late, numbers[one])[0, 1], 0.80, atol=5e-3)
     assert not (late - numbers[one - 1]).any()  # no change: its correlation is undefined
+
+
+def test_forecasting_a_network_that_has_learnt_to_repeat():
+    """The story's correlation of 0.80 is that of a network stopped after 30 updates."""
+    years, numbers = sunspots()
+    one = forecasting.places(years, 1)
+    truth, before = numbers[one], numbers[one - 1]
+    choice = {"units": 8, "rate": 0.01, "updates": 30}
+    inputs = {**forecasting.INPUTS, "every": 30}
+    (model,) = forecasting.train("rnn", choice, forecasting.TEST, inputs, 0)
+    written = model.forecast(one, 1, inputs["window"])
+    assert 0.7 < np.corrcoef(written, truth)[0, 1] < 0.85
+    assert np.corrcoef(written, before)[0, 1] > 0.97
+    assert np.corrcoef(written - before, truth - before)[0, 1] < 0.5
