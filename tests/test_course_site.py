@@ -10,7 +10,18 @@ import nbformat
 import pytest
 from course_book import data
 from course_site import __main__ as command
-from course_site import buttons, contents, fetch, lite, mathjax, offline, pack, pins, runtime
+from course_site import (
+    buttons,
+    contents,
+    fetch,
+    icons,
+    lite,
+    mathjax,
+    offline,
+    pack,
+    pins,
+    runtime,
+)
 
 from seqlib.exercises import ASSIGNMENTS, PRACTICE
 
@@ -406,3 +417,37 @@ def test_the_archive_has_the_site_and_a_server(tmp_path):
             "site/serve.py",
         ]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["html", "site.zip"]
+
+
+# ---------------------------------------------------------------- icons
+
+DRAWINGS = (
+    'a={sun:[512,512,[9728],"f185","M1z"],"circle-half-stroke":[512,512,["adjust"],"f042",'
+    '"M2z"],github:[496,512,[],"f09b","M3z"],two:[1,1,[],"e000",["M4z","M5z"]]};f(a)'
+)
+
+
+def test_icons_that_no_page_shows_are_cut_out():
+    script = icons.cut(DRAWINGS, {"sun", "adjust", "solid"})
+    assert script == (
+        'a={sun:[512,512,[9728],"f185","M1z"],"circle-half-stroke":[512,512,["adjust"],"f042",'
+        '"M2z"],};f(a)'
+    )
+    assert icons.cut(DRAWINGS, {"two"}) == 'a={two:[1,1,[],"e000",["M4z","M5z"]]};f(a)'
+
+
+def test_a_script_without_the_icons_is_no_script_of_icons():
+    with pytest.raises(ValueError, match=r"drawings of moon, got none"):
+        icons.cut("a={};f(a)", {"moon"})
+
+
+def test_icons_are_those_of_pages_and_scripts(tmp_path):
+    for name, text in {
+        "book/a.html": '<i class="fa-solid fa-list"></i><i class="fas fa-file-pdf"></i>',
+        "_static/b.js": 'x = "fa-xmark"',
+        "lite/c.html": '<i class="fa fa-gear"></i>',
+        str(icons.SCRIPT): "fa-bluetooth",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert icons.shown(tmp_path) == {"solid", "list", "file-pdf", "xmark"}

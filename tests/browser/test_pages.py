@@ -1,6 +1,8 @@
 """Every page in Chromium: no error, no failed and no foreign request, search and links work."""
 
+import gzip
 import json
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from watching import SITE
@@ -29,6 +31,23 @@ def clean(page):
     assert page.watch.foreign == []
 
 
+def transferred(page):
+    """Return the bytes of all that a page has asked for, as they lie here and compressed.
+
+    Pictures that wait until they are near the screen count too.
+    """
+    found = page.evaluate("[...document.images].map(image => image.currentSrc || image.src)")
+    names = {unquote(urlsplit(url).path) for url in (*page.watch.asked, *found)}
+    raw = packed = 0
+    for name in names:
+        path = SITE / name.removeprefix("/course/")
+        if name.startswith("/course/") and path.is_file():
+            data = path.read_bytes()
+            raw += len(data)
+            packed += min(len(gzip.compress(data, 6)), len(data))
+    return raw, packed
+
+
 def test_there_are_pages():
     assert len(PAGES) > 25
     assert "index.html" in PAGES
@@ -40,6 +59,24 @@ def test_a_page_loads_without_error_and_asks_nobody_else(name, page, address):
     opened(page, address, name)
     assert len(page.watch.asked) > 5
     clean(page)
+    raw, packed = transferred(page)
+    print(f"{name}: {raw / 1e6:.2f} MB, compressed {packed / 1e6:.2f} MB")
+    assert raw > 1e5
+    assert raw < 3.5e6
+    assert packed < 1.5e6
+
+
+@pytest.mark.parametrize("name", ["book/attention.html", "book/decoder.html", "search.html"])
+def test_the_icons_that_were_kept_are_drawn(name, page, address):
+    opened(page, address, name)
+    page.wait_for_function("document.querySelectorAll('svg.svg-inline--fa').length > 5")
+    drawn = page.locator("svg.svg-inline--fa")
+    names = set(drawn.evaluate_all("all => all.map(svg => svg.dataset.icon)"))
+    assert {"magnifying-glass", "sun", "moon", "bars"} <= names
+    assert drawn.evaluate_all("all => all.filter(svg => !svg.querySelector('path'))") == []
+    # What stands in for an icon that is not there moves.
+    assert page.locator("svg.svg-inline--fa animate").count() == 0
+    assert page.locator("i[class*=' fa-']").count() == 0
 
 
 def test_the_first_page_leads_to_the_book(page, address):
