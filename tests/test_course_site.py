@@ -12,6 +12,7 @@ from course_book import data
 from course_site import __main__ as command
 from course_site import (
     buttons,
+    citations,
     contents,
     fetch,
     icons,
@@ -451,3 +452,9 @@ def test_icons_are_those_of_pages_and_scripts(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert icons.shown(tmp_path) == {"solid", "list", "file-pdf", "xmark"}
+
+
+def test_sources_are_items_of_their_list():
+    page = '<div role="list"><div class="citation" id="a" role="doc-biblioentry">A</div></div>'
+    mended = '<div role="list"><div class="citation" id="a" role="listitem">A</div></div>'
+    assert citations.as_items(page) == mended

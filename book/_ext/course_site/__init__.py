@@ -9,6 +9,7 @@
 ``mathjax``   removes the parts of MathJax that no page asks for
 ``icons``     removes the drawings of Font Awesome that no page shows
 ``thebe``     removes what Jupyter Book adds for cells that run on a server
+``citations``  gives the list of sources the roles of a list
 ``buttons``   the links on the pages
 ``pdf``       the whole book as one PDF, of the document that ``pdf_document`` makes
 ``repository``  refuses settings whose buttons would lead to a wrong place
@@ -20,12 +21,12 @@ the built book, so a page is never written twice. ``pdf`` alone does: the pages 
 once it is known that this machine can print, and ``make site`` prints right after the book.
 """
 
-from course_site import buttons, icons, lite, mathjax, repository, thebe
+from course_site import buttons, citations, icons, lite, mathjax, repository, thebe
 
 
 def setup(app):
     """Register the parts that work while the book is built; called by Sphinx."""
-    for part in (lite, buttons, mathjax, icons, repository, thebe):
+    for part in (lite, buttons, citations, mathjax, icons, repository, thebe):
         part.setup(app)
     app.add_js_file("scroll.js", loading_method="defer")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
