@@ -263,7 +263,7 @@ def _attachments(raw):
 def to_lines(notebook):
     """Return a notebook as the text of a file with a line for each cell.
 
-    To lay out everything, as :func:`to_json` does, takes ten times as long: time for each
+    To lay out everything, as :func:`to_json` does, takes several times as long, for each
     submission of a class.
     """
     cells = ",\n".join(map(_line, notebook["cells"]))

@@ -112,7 +112,7 @@ class Trusted:
         return Reply(value=value, modified=tuple(modified))
 
     def answer(self, numbered):
-        """Return the reply without ``modified``, in half the time.
+        """Return the reply without ``modified``, with less work.
 
         Parameters
         ----------
