@@ -54,15 +54,16 @@ try:
 except ModuleNotFoundError:
     found = False
 if found:
-    # What a late submission costs: nothing, until the numbers say so (seqlib/grading/late.py).
-    c.AssignLatePenalties.plugin_class = "seqlib.grading.late.LatePolicy"
+    # What a late submission costs: nothing, until the numbers say so.
+    # What they mean: seqlib/grading/late/policy.py.
+    c.AssignLatePenalties.plugin_class = "seqlib.grading.late.policy.LatePolicy"
     c.LatePolicy.percent_per_day = 0
     c.LatePolicy.max_percent = 100
     c.LatePolicy.grace_minutes = 0
     c.LatePolicy.timezone = "UTC"
     c.LatePolicy.extensions = ""
     # A feedback page that loads nothing from another host.
-    c.GenerateFeedback.exporter_class = "seqlib.grading.feedback_page.FeedbackExporter"
+    c.GenerateFeedback.exporter_class = "seqlib.grading.feedback.page.FeedbackExporter"
 if found and sys.platform == "linux":
     c.Autograde.pre_convert_hook = f"{PLUGINS}.substitute"
     c.Autograde.exporter_class = f"{PLUGINS}.RepairExporter"
@@ -78,4 +79,4 @@ if found and sys.platform == "linux":
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
-    c.ExportApp.plugin_class = "seqlib.grading.export.CsvPlugin"
+    c.ExportApp.plugin_class = "seqlib.grading.export.plugins.CsvPlugin"

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seqlib.grading.course import Course
-from seqlib.grading.gradebook import open_gradebook
-from seqlib.grading.isolation import require_isolation
-from seqlib.grading.sandbox import Sandbox
-from seqlib.grading.student_build import write_student_build
+from seqlib.grading.gradebook.writer import open_gradebook
+from seqlib.grading.sandbox.box import Sandbox
+from seqlib.grading.sandbox.isolation import require_isolation
+from seqlib.grading.sandbox.student_build import write_student_build
 
 LOOK = 0.1  # seconds between two looks at a running command
 MIB = 2**20

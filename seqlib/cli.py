@@ -71,8 +71,8 @@ def collect(root, exports, as_json, **options):
     """
     with _problems("grade"):
         from seqlib.grading import console
-        from seqlib.grading.collect import collect as put
-        from seqlib.grading.collect_report import report_lines
+        from seqlib.grading.collect.report import report_lines
+        from seqlib.grading.collect.run import collect as put
 
         report = put(_course(root), exports, **options)
         if as_json:
@@ -158,12 +158,12 @@ def doctor(level, quick, as_json):
     """Try every protection of the sandbox with a real attempt, and say what holds."""
     with _problems("grade"):
         if quick:
-            from seqlib.grading.isolation import require_isolation
+            from seqlib.grading.sandbox.isolation import require_isolation
 
             click.echo(f"Isolation level: {require_isolation(level)}")
             return
         from seqlib.grading import console
-        from seqlib.grading.doctor import essential_holes, run_doctor
+        from seqlib.grading.sandbox.doctor import essential_holes, run_doctor
 
         findings = run_doctor(level)
         if as_json:
@@ -196,7 +196,7 @@ def replay(root, student, task, level, trust_students):
     """Judge a task again with the recorded seed, and compare."""
     with _problems("grade"):
         from seqlib.grading.grader import Grader
-        from seqlib.grading.isolation import require_isolation
+        from seqlib.grading.sandbox.isolation import require_isolation
 
         if not trust_students:
             level = require_isolation(level)
@@ -250,8 +250,8 @@ def analytics(root, names, roster, as_json, **options):
     """
     with _problems("grade"):
         from seqlib.grading import console
-        from seqlib.grading.analytics_page import write_analytics
-        from seqlib.grading.collect_roster import read_roster
+        from seqlib.grading.analytics.page import write_analytics
+        from seqlib.grading.collect.roster import read_roster
 
         people = read_roster(roster).people if roster else ()
         class_list = [person.id for person in people]
@@ -291,8 +291,8 @@ def analytics(root, names, roster, as_json, **options):
 def export(root, assignment, student, column, **options):
     """Write the marks of the gradebook to a file that a learning platform takes back."""
     with _problems("grade"):
-        from seqlib.grading.export_run import export as write
-        from seqlib.grading.gradebook import open_gradebook
+        from seqlib.grading.export.run import export as write
+        from seqlib.grading.gradebook.writer import open_gradebook
 
         chosen = {"assignments": assignment, "students": student, "columns": _pairs(column)}
         course = _course(root)
@@ -317,8 +317,8 @@ def export(root, assignment, student, column, **options):
 def feedback(root, name, student, **options):
     """Write the feedback pages of an assignment, packed for a learning platform."""
     with _problems("grade"):
-        from seqlib.grading.feedback import feedback as write
-        from seqlib.grading.gradebook import open_gradebook
+        from seqlib.grading.feedback.pack import feedback as write
+        from seqlib.grading.gradebook.writer import open_gradebook
 
         course = _course(root)
         with open_gradebook(course) as gradebook:

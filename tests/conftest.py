@@ -18,7 +18,7 @@ def rng():
 @pytest.fixture(scope="module")
 def student_build(tmp_path_factory):
     """Return a student build that grants one function."""
-    from seqlib.grading.student_build import write_student_build
+    from seqlib.grading.sandbox.student_build import write_student_build
 
     return write_student_build(["seqlib.np.softmax"], tmp_path_factory.mktemp("build"))
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import seqlib.cli as cli
 from seqlib.grading.course import Course
-from seqlib.grading.gradebook import Writer, open_gradebook, register
+from seqlib.grading.gradebook.writer import Writer, open_gradebook, register
 from seqlib.grading.grader import Grader
 
 

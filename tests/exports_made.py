@@ -1,7 +1,7 @@
 """Exports as the platforms make them, for tests: names, notes and lists in their forms.
 
 Written from the platforms' sources and from what their users' programs read; it shares no code
-with ``seqlib.grading.collect*``.
+with ``seqlib.grading.collect``.
 """
 
 import csv

@@ -1,7 +1,7 @@
 """Readers of the files that learning platforms import, as strict as the platforms or stricter.
 
 They share nothing with the code that writes the files: Python's csv in strict mode, and the
-platforms' rules from their sources (named in seqlib/grading/export_*.py).
+platforms' rules from their sources (named in seqlib/grading/export/*.py).
 """
 
 import csv

@@ -4,11 +4,11 @@ import textwrap
 
 import pytest
 
-from seqlib.grading.errors import SandboxUnavailable
-from seqlib.grading.limits import MIB, Limits
-from seqlib.grading.probe import hole
-from seqlib.grading.processes import still_there
-from seqlib.grading.sandbox import Sandbox
+from seqlib.grading.sandbox.box import Sandbox
+from seqlib.grading.sandbox.errors import SandboxUnavailable
+from seqlib.grading.sandbox.inside.limits import MIB, Limits
+from seqlib.grading.sandbox.inside.processes import still_there
+from seqlib.grading.sandbox.probe import hole
 
 # Small, so that hostile code is stopped soon; CPU seconds, so that a busy machine is no matter.
 LIMITS = Limits(

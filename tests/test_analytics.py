@@ -7,8 +7,8 @@ import pytest
 import tiny_course
 from analytics_class import diagnosis, fail, register, save, write_time
 
-from seqlib.grading.analytics import analyse, discrimination, distribution
-from seqlib.grading.analytics_read import read_class
+from seqlib.grading.analytics.numbers import analyse, discrimination, distribution
+from seqlib.grading.analytics.read import read_class
 
 
 @pytest.fixture

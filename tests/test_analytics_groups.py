@@ -6,8 +6,8 @@ import pytest
 import tiny_course
 from analytics_class import diagnosis, register, save
 
-from seqlib.grading.analytics import analyse
-from seqlib.grading.analytics_groups import wording
+from seqlib.grading.analytics.groups import wording
+from seqlib.grading.analytics.numbers import analyse
 
 SHAPE = "the answer has shape (5, 7), not (3, 7). Input: n=3 (3 of 3 inputs fail)"
 

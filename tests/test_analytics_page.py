@@ -13,7 +13,7 @@ import tiny_course
 from analytics_class import diagnosis, register, save
 from desk_tools import run
 
-from seqlib.grading.analytics_page import MOST, tables, write_analytics
+from seqlib.grading.analytics.page import MOST, tables, write_analytics
 
 HOSTILE = "<script>alert(1)</script>"
 TABLES = ["help", "open", "mistakes", "mistakes_by_week", "weeks", "tasks", "scores", "groups"]
@@ -145,7 +145,7 @@ def test_links_lead_into_the_book_from_wherever_the_page_lies(class_of_50, tmp_p
 
 
 def test_the_tables_have_all_of_it(class_of_50, monkeypatch):
-    monkeypatch.setattr("seqlib.grading.analytics_page.MOST", dict.fromkeys(MOST, 1))
+    monkeypatch.setattr("seqlib.grading.analytics.page.MOST", dict.fromkeys(MOST, 1))
     data, paths = write_analytics(class_of_50)
     assert [path.name for path in paths] == ["index.html", *(f"{t}.csv" for t in TABLES)]
     assert rows(paths, "help")[2] == {

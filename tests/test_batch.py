@@ -18,9 +18,9 @@ from tiny_course import as_bytes, cell_of, solved, submit, tiny_grader
 from seqlib.grading import batch
 from seqlib.grading.batch import changes, grade_class
 from seqlib.grading.course import Course
-from seqlib.grading.gradebook import Writer, open_gradebook, register
-from seqlib.grading.isolation import IsolationError
+from seqlib.grading.gradebook.writer import Writer, open_gradebook, register
 from seqlib.grading.records import Store, all_submissions
+from seqlib.grading.sandbox.isolation import IsolationError
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
@@ -187,7 +187,7 @@ def test_too_little_isolation_is_refused_unless_students_are_trusted(course, mon
 
 
 def test_the_level_none_is_refused():
-    from seqlib.grading.isolation import require_isolation
+    from seqlib.grading.sandbox.isolation import require_isolation
 
     with pytest.raises(IsolationError, match="level 'none' is not enough"):
         require_isolation("none")

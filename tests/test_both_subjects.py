@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fixtures_exercises import TASKS
 
-from seqlib.grading.sandbox import Sandbox
+from seqlib.grading.sandbox.box import Sandbox
 from seqlib.judge.judge import judge
 from seqlib.subject.inprocess import InProcess
 

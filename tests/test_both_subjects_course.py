@@ -7,8 +7,8 @@ import pytest
 
 import seqlib.exercises as exercises
 from seqlib.grading.samples.answers import mistake, zeros
-from seqlib.grading.sandbox import Sandbox
-from seqlib.grading.student_build import write_student_build
+from seqlib.grading.sandbox.box import Sandbox
+from seqlib.grading.sandbox.student_build import write_student_build
 from seqlib.judge.judge import judge
 from seqlib.subject.inprocess import InProcess
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from seqlib.grading.course import Course
-from seqlib.grading.gradebook import open_gradebook
+from seqlib.grading.gradebook.writer import open_gradebook
 from seqlib.grading.records import all_submissions
 from seqlib.grading.samples.sample_class import SampleClass
 

@@ -16,7 +16,8 @@ from desk_tools import invoke as run
 from tiny_course import as_bytes, released, solved, submit, tiny_grader
 
 import seqlib.cli as cli
-from seqlib.grading import batch, console, isolation
+from seqlib.grading import batch, console
+from seqlib.grading.sandbox import isolation
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "solutions" / "attention" / "attention.ipynb"
@@ -74,7 +75,7 @@ def test_without_click_the_command_says_what_to_install():
 
 
 def test_a_missing_extra_is_named(course, monkeypatch):
-    monkeypatch.setitem(sys.modules, "seqlib.grading.gradebook", None)
+    monkeypatch.setitem(sys.modules, "seqlib.grading.gradebook.writer", None)
     monkeypatch.setitem(sys.modules, "nbgrader", None)
     for name in [n for n in sys.modules if n.startswith("seqlib.grading.export")]:
         monkeypatch.delitem(sys.modules, name)
@@ -229,7 +230,7 @@ def test_export_writes_one_table(course, tmp_path):
 
 @pytest.mark.parametrize(("holds", "code"), [(True, 0), (False, cli.INSUFFICIENT)])
 def test_doctor_says_what_holds(course, monkeypatch, holds, code):
-    from seqlib.grading import doctor
+    from seqlib.grading.sandbox import doctor
 
     findings = [
         doctor.Finding("network", holds, "connect to <nothing>", "[refused]"),

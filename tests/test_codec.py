@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqlib.grading import codec
-from seqlib.grading.codec import HEADER, CodecError, decode, frame, read_frame
+from seqlib.grading.sandbox.inside import codec
+from seqlib.grading.sandbox.inside.codec import HEADER, CodecError, decode, frame, read_frame
 from seqlib.subject.values import AsTensor, Handle, Seed
 
 

@@ -12,10 +12,10 @@ import tiny_course
 from desk_tools import run
 
 import seqlib.cli as cli
-from seqlib.grading.collect import collect
-from seqlib.grading.collect_report import report_lines
-from seqlib.grading.gradebook import register
-from seqlib.grading.intake import take_in
+from seqlib.grading.collect.report import report_lines
+from seqlib.grading.collect.run import collect
+from seqlib.grading.gradebook.writer import register
+from seqlib.grading.notebook.intake import take_in
 
 COUNT = 60
 PDF = b"%PDF-1.7 not a notebook"
@@ -1018,7 +1018,7 @@ def test_collected_work_is_graded_with_its_time(course, tmp_path, monkeypatch):
     import functools
 
     from seqlib.grading.batch import grade_class
-    from seqlib.grading.gradebook import open_gradebook
+    from seqlib.grading.gradebook.writer import open_gradebook
 
     tiny_course.register(monkeypatch)
     register(course, "tiny")

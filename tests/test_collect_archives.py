@@ -13,11 +13,11 @@ import tiny_course
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seqlib.grading import collect_archives
-from seqlib.grading.collect import collect
-from seqlib.grading.collect_archives import RefusedError, open_export
-from seqlib.grading.collect_platforms import PLATFORMS
-from seqlib.grading.collect_report import report_lines
+from seqlib.grading.collect import archives
+from seqlib.grading.collect.archives import RefusedError, open_export
+from seqlib.grading.collect.platforms import PLATFORMS
+from seqlib.grading.collect.report import report_lines
+from seqlib.grading.collect.run import collect
 
 GOOD = tiny_course.as_bytes(tiny_course.solved())
 
@@ -198,7 +198,7 @@ def test_a_file_beyond_what_grading_reads_is_refused(course, tmp_path):
 
 
 def test_a_submission_has_a_limit_over_all_its_files(course, tmp_path, monkeypatch):
-    monkeypatch.setattr(collect_archives, "MAX_TOTAL", 3_000_000)
+    monkeypatch.setattr(archives, "MAX_TOTAL", 3_000_000)
     parts = [(f"part{n}.ipynb", os.urandom(1_000_000)) for n in range(4)]
     report, found = collected(
         course,

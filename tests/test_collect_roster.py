@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqlib.grading import collect_names
-from seqlib.grading.collect_names import (
+from seqlib.grading.collect import names
+from seqlib.grading.collect.names import (
     checked_id,
     folded,
     related,
@@ -17,9 +17,9 @@ from seqlib.grading.collect_names import (
     slug,
     squeezed,
 )
-from seqlib.grading.collect_platforms import PLATFORMS
-from seqlib.grading.collect_roster import read_roster
-from seqlib.grading.collect_times import find_zone, read_time
+from seqlib.grading.collect.platforms import PLATFORMS
+from seqlib.grading.collect.roster import read_roster
+from seqlib.grading.collect.times import find_zone, read_time
 
 
 def table(tmp_path, rows, **options):
@@ -226,7 +226,7 @@ def test_an_id_is_one_folder_or_an_error(text):
         return
     assert not set(name) & set("/\\*?[]{}:\0\n ")
     assert not name.startswith((".", "-"))
-    assert 0 < len(name) <= collect_names.MAX_ID
+    assert 0 < len(name) <= names.MAX_ID
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=60))

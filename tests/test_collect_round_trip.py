@@ -11,9 +11,9 @@ import tiny_course
 from test_collect import FORMS, odd_class
 
 from seqlib.grading.batch import grade_class
-from seqlib.grading.collect import collect
-from seqlib.grading.export_run import export
-from seqlib.grading.gradebook import open_gradebook, register
+from seqlib.grading.collect.run import collect
+from seqlib.grading.export.run import export
+from seqlib.grading.gradebook.writer import open_gradebook, register
 
 pytestmark = [
     pytest.mark.slow,  # half a minute each: fifty-eight notebooks are graded

@@ -11,9 +11,9 @@ import exports_made as made
 import pytest
 import tiny_course
 
-from seqlib.grading import collect_store
-from seqlib.grading.collect import collect
-from seqlib.grading.collect_store import Shelf
+from seqlib.grading.collect import store
+from seqlib.grading.collect.run import collect
+from seqlib.grading.collect.store import Shelf
 from seqlib.grading.records import Key, Store
 
 DAYS = [datetime(2026, 1, day, 12, 0) for day in (10, 20, 30)]
@@ -238,8 +238,8 @@ def test_another_id_for_the_same_user_moves_the_folder_aside(course, tmp_path):
 
 CODE = """
 import os, signal, sys
-from seqlib.grading import collect_store
-from seqlib.grading.collect import collect
+from seqlib.grading.collect import store
+from seqlib.grading.collect.run import collect
 from seqlib.grading.course import Course
 real, calls = os.{what}, 0
 def killed(*arguments, **options):
@@ -334,7 +334,7 @@ def test_what_was_decided_is_written_even_if_a_later_student_fails(
 
 
 def test_submissions_may_be_written_one_by_one(course, tmp_path, monkeypatch):
-    monkeypatch.setattr(collect_store, "MOST_WAITING", 1)
+    monkeypatch.setattr(store, "MOST_WAITING", 1)
     students = made.people(20)
     uploads = [made.Upload(s, [("tiny.ipynb", s.id.encode())]) for s in students]
     export = made.write_zip(tmp_path / "b.zip", made.blackboard_files(uploads))

@@ -21,10 +21,10 @@ from dask_tools import cluster, copy_grader, free_port, reluctant_grader, slow_g
 from test_dask_copies import kept
 from tiny_course import solved, submit, tiny_grader
 
-from seqlib.grading import distributed
 from seqlib.grading.batch import grade_class
 from seqlib.grading.course import Course
-from seqlib.grading.gradebook import Writer, open_gradebook
+from seqlib.grading.distributed import coordinator
+from seqlib.grading.gradebook.writer import Writer, open_gradebook
 from seqlib.grading.pool import Failure
 from seqlib.grading.records import Store, all_submissions
 from seqlib.grading.secret import course_secret
@@ -214,7 +214,7 @@ def test_a_submission_that_hangs_is_ended(course, shared):
     jobs = [("s000", False)]
     start = time.monotonic()
     found = dict(
-        distributed.run_jobs(
+        coordinator.run_jobs(
             course,
             "tiny",
             jobs,
@@ -278,7 +278,7 @@ def test_a_worker_killed_in_the_middle_costs_no_submission(course, applied, tmp_
     assert not any(record["reused"] for record in outcome.records.values())
     # It was killed in the middle: what it had begun was begun again elsewhere.
     assert set(began(notes)) == set(deserved)
-    assert 1 <= began(notes).total() - len(deserved) <= distributed.JOBS_PER_THREAD
+    assert 1 <= began(notes).total() - len(deserved) <= coordinator.JOBS_PER_THREAD
     assert_gone(notes)
     assert (kept(course), in_gradebook(course)) == of_local_workers(course, tmp_path / "local")
 
@@ -310,7 +310,7 @@ def test_a_run_goes_on_when_the_scheduler_is_started_again(course, applied, tmp_
 def test_a_run_without_scheduler_ends_and_another_one_goes_on(course, monkeypatch, tmp_path):
     deserved = fill(course, 8)
     monkeypatch.setattr(
-        distributed, "run_jobs", functools.partial(distributed.run_jobs, patience=3.0)
+        coordinator, "run_jobs", functools.partial(coordinator.run_jobs, patience=3.0)
     )
     make_grader = functools.partial(slow_grader, folder=tmp_path, seconds=0.5)
 
@@ -345,7 +345,7 @@ def test_a_run_without_workers_waits_for_one_and_then_ends(course, monkeypatch, 
         outcome = run(course, running.address, make_grader=make_grader, on_result=kill)
         assert scores(outcome) == deserved
         monkeypatch.setattr(
-            distributed, "run_jobs", functools.partial(distributed.run_jobs, patience=3.0)
+            coordinator, "run_jobs", functools.partial(coordinator.run_jobs, patience=3.0)
         )
         with pytest.raises(RuntimeError, match="has had no worker for 3 s"):
             run(
@@ -464,7 +464,7 @@ def test_what_is_no_address_is_refused(course, address):
 
 def test_an_address_where_nothing_answers_is_named(course, monkeypatch):
     fill(course, 1)
-    monkeypatch.setattr(distributed, "CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr(coordinator, "CONNECT_SECONDS", 1.0)
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(ValueError, match=rf"scheduler that answers, got '{address}'"):
         run(course, address)
@@ -472,7 +472,7 @@ def test_an_address_where_nothing_answers_is_named(course, monkeypatch):
 
 def test_a_scheduler_without_workers_is_named(course, monkeypatch, tmp_path):
     fill(course, 1)
-    monkeypatch.setattr(distributed, "CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr(coordinator, "CONNECT_SECONDS", 1.0)
     with (
         cluster(tmp_path, workers=0) as running,
         pytest.raises(RuntimeError, match="has no workers; start some with `dask worker tcp"),
@@ -571,13 +571,13 @@ def test_with_tls_only_machines_of_the_authority_take_part(course, tmp_path, mon
         )
 
     environment = {"DASK_CONFIG": str(tmp_path / "course.yaml")}
-    monkeypatch.setattr(distributed, "CONNECT_SECONDS", 10.0)
+    monkeypatch.setattr(coordinator, "CONNECT_SECONDS", 10.0)
     with cluster(
         tmp_path / "cluster", protocol="tls", environment=environment, workers=1
     ) as running:
         with use(ours):
             assert scores(run(course, running.address)) == deserved
-        monkeypatch.setattr(distributed, "CONNECT_SECONDS", 2.0)
+        monkeypatch.setattr(coordinator, "CONNECT_SECONDS", 2.0)
         plain = running.address.replace("tls", "tcp")
         refused = pytest.raises(ValueError, match="must be the address of a scheduler that")
         with use(theirs), refused:
@@ -611,7 +611,7 @@ def settings_of_the_book(ca, cert, key):
     ],
 )
 def test_a_connection_that_others_can_use_is_pointed_out(address, open_to_others):
-    assert bool(distributed.caution(address)) == open_to_others
+    assert bool(coordinator.caution(address)) == open_to_others
 
 
 # ---------------------------------------------------------------- a large class
@@ -652,14 +652,14 @@ def test_a_thousand_submissions_take_little_memory_of_the_coordinator(
     data = tiny_course.as_bytes(data)
     for i in range(number):
         submit(course, f"s{i:04}", data)
-    submit_job, out = distributed._Cluster.submit, []
+    submit_job, out = coordinator._Cluster.submit, []
 
     def count(cluster, packed):
         key = submit_job(cluster, packed)
         out.append(len(cluster._futures))
         return key
 
-    monkeypatch.setattr(distributed._Cluster, "submit", count)
+    monkeypatch.setattr(coordinator._Cluster, "submit", count)
     sizes = [memory()]
     outcome = run(
         course,
@@ -671,7 +671,7 @@ def test_a_thousand_submissions_take_little_memory_of_the_coordinator(
     assert len(outcome.records) == number == len(in_gradebook(course))
     print(f"{max(sizes) - sizes[0]:.0f} MiB for {number * len(data) / 2**20:.0f} MiB")
     assert max(sizes) - sizes[0] < 400
-    assert max(out) == distributed.JOBS_PER_THREAD * len(shared.workers)
+    assert max(out) == coordinator.JOBS_PER_THREAD * len(shared.workers)
     # What one submission leaves is its record, not its notebook.
     half = len(sizes) // 2
     assert max(sizes[half:]) - max(sizes[:half]) < 60

@@ -9,8 +9,8 @@ import pytest
 import tiny_course
 from tiny_course import as_bytes, solved, submit
 
-from seqlib.grading import distributed_copies as copies
-from seqlib.grading.distributed_copies import copy_grader, difference, fingerprint, pack, unpack
+from seqlib.grading.distributed import copies as copies
+from seqlib.grading.distributed.copies import copy_grader, difference, fingerprint, pack, unpack
 from seqlib.grading.records import Store
 from seqlib.grading.secret import course_secret
 

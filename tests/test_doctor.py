@@ -5,11 +5,12 @@ import os
 import pytest
 from sandbox_tools import open_sandbox
 
-from seqlib.grading import attempts, doctor
-from seqlib.grading.doctor import ESSENTIAL, essential_holes, run_doctor
-from seqlib.grading.levels import LEVELS, layers_of
-from seqlib.grading.outside import Outside
-from seqlib.grading.probe import hole, probe
+from seqlib.grading.sandbox import attempts, doctor
+from seqlib.grading.sandbox.doctor import ESSENTIAL, essential_holes, run_doctor
+from seqlib.grading.sandbox.isolation import probe
+from seqlib.grading.sandbox.levels import LEVELS, layers_of
+from seqlib.grading.sandbox.outside import Outside
+from seqlib.grading.sandbox.probe import hole
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

@@ -9,9 +9,9 @@ import time
 import pytest
 from sandbox_tools import LIMITS, assert_gone, open_sandbox, run
 
-from seqlib.grading import processes
-from seqlib.grading.errors import SandboxError, SandboxUnavailable
-from seqlib.grading.sandbox import Sandbox
+from seqlib.grading.sandbox.box import Sandbox
+from seqlib.grading.sandbox.errors import SandboxError, SandboxUnavailable
+from seqlib.grading.sandbox.inside import processes
 
 pytestmark = pytest.mark.sandbox
 
@@ -61,7 +61,7 @@ def test_a_storm_of_forks_ends_with_the_submission(sandbox, student_build):
 
 JUDGE = """
 import sys
-from seqlib.grading.sandbox import Sandbox
+from seqlib.grading.sandbox.box import Sandbox
 with Sandbox(level=sys.argv[2], plots=False) as sandbox:
     submission = sandbox.open(sys.argv[1])
     submission.run_cell(
@@ -141,10 +141,10 @@ def test_a_sandbox_that_cannot_start_is_no_verdict(monkeypatch):
 
 
 def test_other_machines_are_refused(monkeypatch):
-    monkeypatch.setattr("seqlib.grading.syscalls.MACHINE", "riscv64")
+    monkeypatch.setattr("seqlib.grading.sandbox.inside.syscalls.MACHINE", "riscv64")
     with pytest.raises(SandboxUnavailable, match="this machine is riscv64"):
         Sandbox()
-    monkeypatch.setattr("seqlib.grading.syscalls.SYSTEM", "Darwin")
+    monkeypatch.setattr("seqlib.grading.sandbox.inside.syscalls.SYSTEM", "Darwin")
     with pytest.raises(SandboxUnavailable, match="needs Linux"):
         Sandbox(level="none")
 

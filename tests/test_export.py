@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqlib.grading.export import Mark, points_text
-from seqlib.grading.export_fill import PLATFORMS, export_marks
-from seqlib.grading.export_sheet import Sheet
+from seqlib.grading.export.fill import PLATFORMS, export_marks
+from seqlib.grading.export.marks import Mark, points_text
+from seqlib.grading.export.sheet import Sheet
 
 CANVAS = (
     "Student,ID,SIS User ID,SIS Login ID,Section,Homework (7),Tiny (4711),Current Score\r\n"

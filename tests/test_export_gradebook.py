@@ -15,9 +15,9 @@ from nbgrader.plugins import CsvExportPlugin
 from sqlalchemy import event
 from tiny_course import as_bytes, solved, submit
 
-from seqlib.grading import export, export_run
-from seqlib.grading.export import collect_marks
-from seqlib.grading.gradebook import open_gradebook, register
+from seqlib.grading.export import plugins
+from seqlib.grading.export.marks import collect_marks
+from seqlib.grading.gradebook.writer import open_gradebook, register
 from seqlib.grading.records import Store
 from seqlib.grading.release import load_config
 
@@ -273,7 +273,7 @@ def test_nbgrader_export_writes_the_same_file(course, platform):
         for student, number in (("s001", "501"), ("s002", "502")):
             gradebook.update_or_create_student(student, lms_user_id=number)
     options = {"to": str(course.root / "theirs.csv"), "provisional": True}
-    plugin = getattr(export_run, f"{platform.title()}Plugin")(**options)
+    plugin = getattr(plugins, f"{platform.title()}Plugin")(**options)
     with open_gradebook(course) as gradebook:
         plugin.export(gradebook)
     out = course.root / "ours.csv"
@@ -301,7 +301,7 @@ def test_nbgrader_export_takes_a_template_and_its_own_options(course):
             gradebook.update_or_create_student(student, lms_user_id=number)
     said = nbgrader(
         "export",
-        "--exporter=seqlib.grading.export_run.MoodlePlugin",
+        "--exporter=seqlib.grading.export.plugins.MoodlePlugin",
         "--student=['s002']",
         "--MoodlePlugin.template=t.csv",
         "--MoodlePlugin.match=Identifier",  # the number of a roster may be any number
@@ -313,8 +313,9 @@ def test_nbgrader_export_takes_a_template_and_its_own_options(course):
 def test_the_default_of_nbgrader_export_is_the_general_table(course):
     grade(course, s001=solved())
     with open_gradebook(course) as gradebook:
-        export.CsvPlugin(to="theirs.csv").export(gradebook)
-    assert load_config(course).ExportApp.plugin_class == "seqlib.grading.export.CsvPlugin"
+        plugins.CsvPlugin(to="theirs.csv").export(gradebook)
+    configured = load_config(course).ExportApp.plugin_class
+    assert configured == "seqlib.grading.export.plugins.CsvPlugin"
     run(course, "export")
     theirs = (course.root / "theirs.csv").read_bytes()
     assert theirs == (course.root / "grades.csv").read_bytes()

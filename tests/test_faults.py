@@ -190,7 +190,7 @@ FORGED = {
 }
 FORGE = """
 import os, struct, sys, time
-frame = next(m.frame for n, m in sys.modules.items() if n.endswith("grading.codec"))
+frame = next(m.frame for n, m in sys.modules.items() if n.endswith("inside.codec"))
 
 def f(forge):
     if not forge:

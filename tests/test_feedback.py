@@ -17,10 +17,10 @@ import tiny_course
 from desk_tools import copy_course, give, grade, lay_out, run
 from tiny_course import as_bytes, solved, submit
 
-from seqlib.grading.collect import collect
-from seqlib.grading.export import collect_marks
-from seqlib.grading.feedback import _generate, feedback
-from seqlib.grading.gradebook import open_gradebook, register
+from seqlib.grading.collect.run import collect
+from seqlib.grading.export.marks import collect_marks
+from seqlib.grading.feedback.pack import _generate, feedback
+from seqlib.grading.gradebook.writer import open_gradebook, register
 from seqlib.grading.records import Store
 from seqlib.grading.release import load_config
 

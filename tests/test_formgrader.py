@@ -15,7 +15,7 @@ import pytest
 import tiny_course
 from tiny_course import as_bytes, extra, solved, submit
 
-from seqlib.grading.gradebook import Writer, open_gradebook
+from seqlib.grading.gradebook.writer import Writer, open_gradebook
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 RUNS, RAN = "document.documentElement.setAttribute('data-ran', 'yes')", 'data-ran="yes"'

@@ -9,11 +9,11 @@ import tiny_course
 from tiny_course import as_bytes, cell_of, extra, solved, submit
 
 from seqlib.grading import judging as judging_module
-from seqlib.grading.execution import run_notebook
 from seqlib.grading.grader import Grader
-from seqlib.grading.magics import runnable
+from seqlib.grading.notebook.execution import run_notebook
+from seqlib.grading.notebook.magics import runnable
+from seqlib.grading.notebook.trusted import CellResult, TrustedSubmission
 from seqlib.grading.records import Store, recorded
-from seqlib.grading.trusted import CellResult, TrustedSubmission
 from seqlib.judge.judge import judge
 
 

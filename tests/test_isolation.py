@@ -13,9 +13,10 @@ import pytest
 from sandbox_tools import LIMITS, call, open_sandbox
 
 import seqlib
-from seqlib.grading import attempts, landlock, visible
-from seqlib.grading.levels import LAYERS
-from seqlib.grading.outside import Outside
+from seqlib.grading.sandbox import attempts
+from seqlib.grading.sandbox.inside import landlock, visible
+from seqlib.grading.sandbox.levels import LAYERS
+from seqlib.grading.sandbox.outside import Outside
 
 pytestmark = pytest.mark.sandbox
 PACKAGE = Path(seqlib.__file__).resolve().parent
@@ -121,9 +122,9 @@ sys.path.insert(0, {tests!r})
 from pathlib import Path
 import seqlib
 assert seqlib.__file__ == {file!r}, seqlib.__file__
-from seqlib.grading import attempts
-from seqlib.grading.sandbox import Sandbox
-from seqlib.grading.student_build import write_student_build
+from seqlib.grading.sandbox import attempts
+from seqlib.grading.sandbox.box import Sandbox
+from seqlib.grading.sandbox.student_build import write_student_build
 import inspect
 facts = {{"package": {package!r}, "source": {source!r}}}
 build = write_student_build((), {build!r})
@@ -244,7 +245,7 @@ def without_namespaces(source):
         """
         import sys
         sys.path.insert(0, {tests!r})
-        from seqlib.grading import seccomp, syscalls
+        from seqlib.grading.sandbox.inside import seccomp, syscalls
         program = [seccomp._step(seccomp._LOAD, 0)]
         for name in ("unshare", "mount", "pivot_root"):
             number = syscalls.NUMBERS[syscalls.MACHINE][name]
@@ -263,9 +264,9 @@ def test_without_namespaces_the_next_level_is_chosen(student_build):
             *(sys.executable, "-c"),
             without_namespaces(
                 """
-                from seqlib.grading.probe import probe
-                from seqlib.grading.errors import SandboxUnavailable
-                from seqlib.grading.sandbox import Sandbox
+                from seqlib.grading.sandbox.isolation import probe
+                from seqlib.grading.sandbox.errors import SandboxUnavailable
+                from seqlib.grading.sandbox.box import Sandbox
                 print(probe())
                 try:
                     Sandbox(plots=False, landlock_abi=0)

@@ -7,7 +7,7 @@ from tiny_course import extra, solved, submit
 
 from seqlib.grading.grader import Grader
 from seqlib.grading.records import recorded
-from seqlib.grading.remote import EndState, RemoteSubject
+from seqlib.grading.sandbox.remote import EndState, RemoteSubject
 
 FULL = {"tiny.double": 40.0, "tiny.add": 40.0}
 

@@ -16,14 +16,14 @@ from traitlets.config import Config
 
 from seqlib.grading import batch
 from seqlib.grading.course import Course
-from seqlib.grading.export import collect_marks
-from seqlib.grading.export_run import export
-from seqlib.grading.gradebook import Writer, open_gradebook, register
+from seqlib.grading.export.marks import collect_marks
+from seqlib.grading.export.run import export
+from seqlib.grading.gradebook.writer import Writer, open_gradebook, register
 from seqlib.grading.grader import Grader
-from seqlib.grading.late import LatePolicy, days_begun, penalty
-from seqlib.grading.late_extensions import read_extensions, to_utc
-from seqlib.grading.late_gradebook import penalties, update_penalties
-from seqlib.grading.late_report import late_sentence
+from seqlib.grading.late.extensions import read_extensions, to_utc
+from seqlib.grading.late.penalties import penalties, update_penalties
+from seqlib.grading.late.policy import LatePolicy, days_begun, penalty
+from seqlib.grading.late.report import late_sentence
 from seqlib.grading.nbgrader_plugins import close_graders
 from seqlib.grading.release import load_config, release
 from seqlib.grading.report import write_report
@@ -322,7 +322,7 @@ def test_a_policy_is_used_by_nbgrader_alone():
 
 def test_a_plug_in_that_there_is_not_is_named():
     config = Config()
-    config.AssignLatePenalties.plugin_class = "seqlib.grading.late.Polciy"
+    config.AssignLatePenalties.plugin_class = "seqlib.grading.late.policy.Polciy"
     with pytest.raises(ValueError, match=r"AssignLatePenalties: .*Polciy"):
         penalties(config)
 

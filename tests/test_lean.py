@@ -10,9 +10,9 @@ import tiny_course
 from nbgrader import api
 from nbgrader.api import Gradebook
 
-from seqlib.grading.gradebook import Writer, open_gradebook
-from seqlib.grading.kept import KeptGradebook
-from seqlib.grading.lean import one_transaction, shared, version_read_here
+from seqlib.grading.gradebook.kept import KeptGradebook
+from seqlib.grading.gradebook.lean import one_transaction, shared, version_read_here
+from seqlib.grading.gradebook.writer import Writer, open_gradebook
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
 
@@ -104,7 +104,7 @@ def test_the_import_leaves_out_the_grammars_and_hides_them_from_nobody(first):
     code = first + (
         "import sys\n"
         "before = 'rfc3987_syntax' in sys.modules\n"
-        "import seqlib.grading.gradebook\n"
+        "import seqlib.grading.gradebook.writer\n"
         "assert ('rfc3987_syntax' in sys.modules) == before\n"
         "assert before or 'lark' not in sys.modules\n"
         "import gc\n"

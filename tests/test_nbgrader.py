@@ -21,12 +21,12 @@ from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.validator import Validator
 from tiny_course import as_bytes, cell_of, extra, solved, submit, write
 
-from seqlib.grading import present
 from seqlib.grading.course import Course
-from seqlib.grading.gradebook import Writer, open_gradebook, register
+from seqlib.grading.gradebook.marks import marked_students, stale_marks
+from seqlib.grading.gradebook.writer import Writer, open_gradebook, register
 from seqlib.grading.grader import Grader
-from seqlib.grading.marks import marked_students, stale_marks
 from seqlib.grading.nbgrader_plugins import close_graders, substitute
+from seqlib.grading.notebook import present
 from seqlib.grading.records import Store
 from seqlib.grading.release import load_config, release
 from seqlib.grading.report import write_report
@@ -439,7 +439,8 @@ def test_autograde_leaves_the_submission_alone(course):
 
 @pytest.mark.parametrize("name", ["tiny.ipynb", "hw (1).ipynb"])
 def test_without_isolation_autograde_grades_nothing(course, monkeypatch, name):
-    from seqlib.grading import isolation, nbgrader_plugins
+    from seqlib.grading import nbgrader_plugins
+    from seqlib.grading.sandbox import isolation
 
     def refuse():
         raise isolation.IsolationError("nothing holds here")

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_course import as_bytes, cell_of, extra, released, solved
 
-from seqlib.grading import intake, notebook
-from seqlib.grading.intake import take_in
-from seqlib.grading.notebook import UnreadableError, read_cells, to_lines
+from seqlib.grading.notebook import intake, reading
+from seqlib.grading.notebook.intake import take_in
+from seqlib.grading.notebook.reading import UnreadableError, read_cells, to_lines
 
 
 def sources(cells):
@@ -75,7 +75,7 @@ def test_files_that_hold_nothing(data, reason):
 
 def test_a_file_beyond_the_size_limit_is_refused():
     with pytest.raises(UnreadableError, match="at most 20 MB"):
-        read_cells(b" " * (notebook.MAX_BYTES + 1))
+        read_cells(b" " * (reading.MAX_BYTES + 1))
 
 
 def test_a_truncated_file_keeps_its_complete_cells():
@@ -136,9 +136,9 @@ def test_a_graded_notebook_has_a_line_for_each_cell():
 
 
 def test_cells_beyond_the_limit_are_left_out():
-    many = {"cells": [extra("x = 1")] * (notebook.MAX_CELLS + 3)}
+    many = {"cells": [extra("x = 1")] * (reading.MAX_CELLS + 3)}
     read = read_cells(as_bytes(many))
-    assert len(read.cells) == notebook.MAX_CELLS
+    assert len(read.cells) == reading.MAX_CELLS
     assert read.mends == ("Only the first 1000 of 1003 cells were read.",)
     assert read.partial
 
@@ -237,7 +237,7 @@ def test_a_notebook_within_archives_is_found(folder, tmp_path):
 def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused(folder):
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("tiny.ipynb", b" " * (notebook.MAX_BYTES + 10))
+        archive.writestr("tiny.ipynb", b" " * (reading.MAX_BYTES + 10))
     taken = take_in(folder(all_dot_zip=bomb.getvalue()), "tiny", released())
     assert "at most 20 MB" in taken.unreadable
 
@@ -372,7 +372,7 @@ def test_two_thousand_mutated_notebooks_each_come_to_something(tmp_path):
         states[bool(taken.unreadable), taken.partial, bool(taken.mends)] += 1
         graded = [c["id"] for c in taken.notebook["cells"] if "nbgrader" in c["metadata"]]
         assert graded == keys
-        notebook_as_text = notebook.to_json(taken.notebook)
+        notebook_as_text = reading.to_json(taken.notebook)
         assert notebook_as_text.encode()
     # All ends are reached: sound, mended, in part, unreadable.
     assert len(states) >= 4, states

@@ -18,10 +18,11 @@ from sqlalchemy import text
 from test_formgrader import server as formgrader
 from tiny_course import solved, submit, tiny_grader
 
-from seqlib.grading import console, database
+from seqlib.grading import console
 from seqlib.grading.batch import grade_class
 from seqlib.grading.course import Course
-from seqlib.grading.gradebook import Writer, open_gradebook, register
+from seqlib.grading.gradebook import database
+from seqlib.grading.gradebook.writer import Writer, open_gradebook, register
 
 pytestmark = [
     pytest.mark.slow,
@@ -288,7 +289,7 @@ import sys, warnings
 from pathlib import Path
 import tiny_course
 from seqlib.grading.course import Course
-from seqlib.grading.gradebook import Writer
+from seqlib.grading.gradebook.writer import Writer
 from seqlib.grading.records import all_submissions
 warnings.simplefilter("ignore")
 course = Course(Path(sys.argv[1]))

@@ -12,8 +12,8 @@ from tiny_course import solved, submit
 import seqlib.cli as cli
 from seqlib.grading import batch, console
 from seqlib.grading import judging as judging_module
-from seqlib.grading.export import collect_marks
-from seqlib.grading.gradebook import open_gradebook
+from seqlib.grading.export.marks import collect_marks
+from seqlib.grading.gradebook.writer import open_gradebook
 from seqlib.grading.grader import Grader
 from seqlib.grading.records import Key, Store
 from seqlib.judge.judge import judge

@@ -8,8 +8,8 @@ import pytest
 import tiny_course
 
 import seqlib.exercises
-from seqlib.grading.calls import check_call
 from seqlib.grading.course import Course
+from seqlib.grading.notebook.calls import check_call
 from seqlib.grading.release import faults, release
 
 ROOT = Path(__file__).resolve().parents[1]

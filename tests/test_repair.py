@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_course import RIGHT, as_bytes, cell_of, extra, released, solved
 
-from seqlib.grading.notebook import read_cells
-from seqlib.grading.repair import ELSEWHERE, repair
+from seqlib.grading.notebook.reading import read_cells
+from seqlib.grading.notebook.repair import ELSEWHERE, repair
 
 RELEASED = released()
 KEYS = [cell["id"] for cell in RELEASED["cells"]]

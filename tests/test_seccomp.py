@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from seqlib.grading import seccomp, syscalls
+from seqlib.grading.sandbox.inside import seccomp, syscalls
 
 ALLOW, DENY, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

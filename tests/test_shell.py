@@ -39,7 +39,7 @@ CELLS = [
 ]
 _BOTH = """
 import json, sys
-from seqlib.grading.shell import begin, make_shell, run_cell
+from seqlib.grading.sandbox.inside.shell import begin, make_shell, run_cell
 
 cells, plain = json.load(sys.stdin), sys.argv[1] == "plain"
 shell = make_shell()

@@ -10,8 +10,8 @@ import pytest
 
 import seqlib.np as snp
 from seqlib.exercises.record import Assignment
-from seqlib.grading.student_build import write_student_build
-from seqlib.grading.visible import package_folders
+from seqlib.grading.sandbox.inside.visible import package_folders
+from seqlib.grading.sandbox.student_build import write_student_build
 
 ASSIGNMENT = Assignment(
     name="made_up",

@@ -11,16 +11,22 @@ from tiny_course import as_bytes, released, solved, submit
 
 import seqlib
 from seqlib.exercises import get_assignment
-from seqlib.grading import versions
 from seqlib.grading.console import show_record
 from seqlib.grading.grader import Grader
-from seqlib.grading.intake import take_in
 from seqlib.grading.local import check_notebook
-from seqlib.grading.notebook import read_cells
+from seqlib.grading.notebook import versions
+from seqlib.grading.notebook.intake import take_in
+from seqlib.grading.notebook.reading import read_cells
+from seqlib.grading.notebook.versions import (
+    carried,
+    difference,
+    grading_note,
+    installed,
+    local_note,
+)
 from seqlib.grading.records import recorded
 from seqlib.grading.release import release
 from seqlib.grading.report import class_data
-from seqlib.grading.versions import carried, difference, grading_note, installed, local_note
 
 TINY = tiny_course.ASSIGNMENT
 HERE = {"version": seqlib.__version__, "tasks": {"tiny.double": 1, "tiny.add": 1}}

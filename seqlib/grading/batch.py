@@ -7,9 +7,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 from seqlib.grading.grader import Grader
-from seqlib.grading.isolation import require_isolation
 from seqlib.grading.pool import Failure, run_jobs
 from seqlib.grading.records import Store
+from seqlib.grading.sandbox.isolation import require_isolation
 from seqlib.grading.secret import course_secret
 
 WRITING_ATTEMPTS = 3
@@ -87,7 +87,7 @@ def grade_class(
         ``workers`` and ``dask`` are both given, or no scheduler is at the address.
     RuntimeError
         If workers cannot start, or a cluster goes away and does not come back.
-    seqlib.grading.isolation.IsolationError
+    seqlib.grading.sandbox.isolation.IsolationError
         If a machine offers too little isolation and students are not trusted.
     """
     if dask is not None and workers is not None:
@@ -111,9 +111,9 @@ def grade_class(
             workers=min(workers or os.cpu_count() or 1, max(len(students), 1)),
         )
     else:
-        from seqlib.grading import distributed
+        from seqlib.grading.distributed import coordinator
 
-        running = distributed.run_jobs(
+        running = coordinator.run_jobs(
             course,
             name,
             jobs,
@@ -146,7 +146,7 @@ def _writer(course, name):
 
     nbgrader takes a second to import: time in which the workers start too.
     """
-    from seqlib.grading.gradebook import Writer
+    from seqlib.grading.gradebook.writer import Writer
 
     return Writer(course, name)
 

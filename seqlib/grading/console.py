@@ -13,7 +13,7 @@ from rich.text import Text
 
 from seqlib.exercises import get_assignment
 from seqlib.grading.batch import grade_class
-from seqlib.grading.marks import all_stale_marks
+from seqlib.grading.gradebook.stale import all_stale_marks
 from seqlib.judge.result import TaskResult, number
 
 MANY = 20
@@ -38,7 +38,7 @@ def grade(course, name, *, quiet=False, **options):
             f"submissions must lie in grading/submitted/<student>/{name}/, got none"
         )
     if options.get("dask"):
-        from seqlib.grading.distributed import caution
+        from seqlib.grading.distributed.coordinator import caution
 
         if found := caution(options["dask"]):
             Console(stderr=True).print(f"Caution: {found}", highlight=False, markup=False)
@@ -77,8 +77,8 @@ def show_outcome(course, name, outcome):
 
 def _gradebook(course):
     """Return where the gradebook is, without a password."""
-    from seqlib.grading.database import shown
-    from seqlib.grading.gradebook import address
+    from seqlib.grading.gradebook.database import shown
+    from seqlib.grading.gradebook.writer import address
 
     where = address(course)
     file = where.removeprefix(f"sqlite:///{course.root}/")

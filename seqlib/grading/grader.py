@@ -7,12 +7,12 @@ import time
 from contextlib import contextmanager
 
 from seqlib.exercises import get_assignment
-from seqlib.grading import execution, present
-from seqlib.grading.intake import take_in
-from seqlib.grading.isolation import require_isolation
 from seqlib.grading.judging import Judging, judge_call
-from seqlib.grading.notebook import to_json, to_lines
+from seqlib.grading.notebook import execution, present
+from seqlib.grading.notebook.intake import take_in
+from seqlib.grading.notebook.reading import to_json, to_lines
 from seqlib.grading.records import Store, recorded
+from seqlib.grading.sandbox.isolation import require_isolation
 from seqlib.grading.secret import course_secret
 from seqlib.grading.summary import now, submission_record
 from seqlib.judge.judge import JUDGE_VERSION
@@ -190,13 +190,13 @@ class Grader:
     @contextmanager
     def _session(self, notebook):
         if self._wanted == TRUSTED:
-            from seqlib.grading.trusted import TrustedSubmission
+            from seqlib.grading.notebook.trusted import TrustedSubmission
 
             with TrustedSubmission() as session:
                 yield session
             return
         if self._build is None:
-            from seqlib.grading.student_build import write_student_build
+            from seqlib.grading.sandbox.student_build import write_student_build
 
             self._build = tempfile.TemporaryDirectory()
             self._package = write_student_build(self.assignment.grants, self._build.name)
@@ -213,12 +213,12 @@ class Grader:
         loaded["torch"] |= self.assignment.torch
         key = tuple(name for name, wanted in loaded.items() if wanted)
         if key not in self._sandboxes:
-            from seqlib.grading import sandbox
+            from seqlib.grading.sandbox import box
 
             # To import PyTorch does not give more memory.
-            limits = None if self.assignment.torch else sandbox.Limits()
+            limits = None if self.assignment.torch else box.Limits()
             refuse = {name for task in self.assignment.tasks for name in task.shortcuts}
-            self._sandboxes[key] = sandbox.Sandbox(
+            self._sandboxes[key] = box.Sandbox(
                 level=self._wanted, limits=limits, refuse=refuse, **loaded
             )
         return self._sandboxes[key]
@@ -230,6 +230,6 @@ class _Idle:
     given_up = None
 
     def run_cell(self, source):
-        from seqlib.grading.trusted import CellResult
+        from seqlib.grading.notebook.trusted import CellResult
 
         return CellResult([], True, 0.0)

@@ -47,7 +47,7 @@ class Judging:
         Gives the tasks, the secret and the level.
     student : str
         Whose submission.
-    taken : seqlib.grading.intake.Intake
+    taken : seqlib.grading.notebook.intake.Intake
         The submission.
     store : seqlib.grading.records.Store
         Of the student.

@@ -4,10 +4,10 @@ import math
 from pathlib import Path
 
 from seqlib.exercises import get_assignment, get_task
-from seqlib.grading.calls import check_call
-from seqlib.grading.notebook import read_cells
-from seqlib.grading.trusted import TrustedSubmission
-from seqlib.grading.versions import local_note
+from seqlib.grading.notebook.calls import check_call
+from seqlib.grading.notebook.reading import read_cells
+from seqlib.grading.notebook.trusted import TrustedSubmission
+from seqlib.grading.notebook.versions import local_note
 from seqlib.judge.check import progress
 from seqlib.judge.judge import judge
 from seqlib.judge.seeds import local_seed

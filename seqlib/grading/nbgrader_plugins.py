@@ -17,14 +17,14 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool
 
-from seqlib.grading import present
 from seqlib.grading.course import Course
-from seqlib.grading.gradebook import register
+from seqlib.grading.gradebook.marks import remember_marks
+from seqlib.grading.gradebook.writer import register
 from seqlib.grading.grader import Grader
-from seqlib.grading.intake import take_in
-from seqlib.grading.isolation import require_isolation
-from seqlib.grading.marks import remember_marks
+from seqlib.grading.notebook import present
+from seqlib.grading.notebook.intake import take_in
 from seqlib.grading.records import Store
+from seqlib.grading.sandbox.isolation import require_isolation
 
 _graders, _registered = {}, {}
 _lock = threading.Lock()

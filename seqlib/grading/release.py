@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 
 from seqlib.exercises import get_assignment
-from seqlib.grading.calls import check_call
 from seqlib.grading.course import CONFIG
-from seqlib.grading.versions import KEY, installed
+from seqlib.grading.notebook.calls import check_call
+from seqlib.grading.notebook.versions import KEY, installed
 
 KERNEL = "python3"
 
@@ -17,7 +17,7 @@ def release(course, name, *, out=None):
     """Write the students' notebook of an assignment.
 
     The same source gives the same bytes, so the release is committed and a test makes it anew.
-    Its metadata hold the versions of its tasks (see ``seqlib.grading.versions``).
+    Its metadata hold the versions of its tasks (see ``seqlib.grading.notebook.versions``).
     The gradebook is not touched; it learns of the assignment when it is graded.
 
     Parameters

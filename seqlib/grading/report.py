@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from seqlib.exercises import get_assignment
-from seqlib.grading.late_report import late_sentences
-from seqlib.grading.marks import all_stale_marks
+from seqlib.grading.gradebook.stale import all_stale_marks
+from seqlib.grading.late.report import late_sentences
 from seqlib.grading.records import all_submissions, failures, write_atomically
 from seqlib.grading.summary import STATES
 from seqlib.grading.tables import write_csv

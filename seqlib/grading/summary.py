@@ -25,9 +25,9 @@ def submission_record(assignment, student, taken, done, tasks):
         What was graded.
     student : str
         Whose.
-    taken : seqlib.grading.intake.Intake
+    taken : seqlib.grading.notebook.intake.Intake
         What was read, and how it was mended.
-    done : seqlib.grading.execution.Execution
+    done : seqlib.grading.notebook.execution.Execution
         What took no part.
     tasks : dict
         ``{task id: task_entry or unread}``.

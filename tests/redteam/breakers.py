@@ -224,7 +224,7 @@ FORGED = """
 in_cell("forged outputs from every cell", 20, 25, source=FORGED, everywhere=True)
 STATUS = """
     import sys
-    child = next(m for n, m in sys.modules.items() if n.endswith("grading.child"))
+    child = next(m for n, m in sys.modules.items() if n.endswith("inside.child"))
     def forged(pid, options, wait=child._waitpid):
         return wait(pid, options)[0], 10**300
     child._waitpid = forged

@@ -8,10 +8,10 @@ import os
 import sys
 from pathlib import Path
 
-from seqlib.grading import sandbox
 from seqlib.grading.course import Course
 from seqlib.grading.grader import Grader
-from seqlib.grading.limits import MIB, Limits
+from seqlib.grading.sandbox import box
+from seqlib.grading.sandbox.inside.limits import MIB, Limits
 
 # CPU seconds, so that a busy machine is no matter; honest answers take some milliseconds.
 SMALL = {
@@ -47,7 +47,7 @@ def hurried_grader(root, name, level, log, register=None):
     if register is not None:
         __import__(register)
         sys.modules[register].register()
-    sandbox.Limits = functools.partial(Limits, **SMALL)
+    box.Limits = functools.partial(Limits, **SMALL)
     with Grader(Course(root), name, level=level) as grader:
         grader.tasks = {
             task.id: dataclasses.replace(task, seconds=1.0) for task in grader.assignment.tasks

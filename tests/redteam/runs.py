@@ -14,8 +14,8 @@ from submissions import NAME, ROOT, Kit
 
 from seqlib.grading.batch import grade_class
 from seqlib.grading.course import Course
-from seqlib.grading.gradebook import open_gradebook
-from seqlib.grading.notebook import MAX_BYTES
+from seqlib.grading.gradebook.writer import open_gradebook
+from seqlib.grading.notebook.reading import MAX_BYTES
 
 SECRET = "5e" * 32  # the same inputs in every run
 ONE_FILE = 5 * MAX_BYTES  # what a worker may still hold of the file that it has just read
@@ -120,7 +120,7 @@ def run(
     ----------
     folder : Path
         Empty, for this run alone.
-    outside : seqlib.grading.outside.Outside
+    outside : seqlib.grading.sandbox.outside.Outside
         Entered.
     attacks : list of submissions.Attack
         Their order gives the students' ids.

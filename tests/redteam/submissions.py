@@ -69,8 +69,8 @@ class Kit:
     Parameters
     ----------
     facts : dict
-        What an attacker may know of the machine: see ``seqlib.grading.outside.Outside``;
-        ``root`` is the course's folder.
+        What an attacker may know of the machine: see
+        ``seqlib.grading.sandbox.outside.Outside``; ``root`` is the course's folder.
     """
 
     def __init__(self, facts):

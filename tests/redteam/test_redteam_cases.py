@@ -21,10 +21,10 @@ from tiny_course import cell_of, extra, released, solved, submit, write
 from seqlib.exercises import get_assignment
 from seqlib.exercises.record import Criterion
 from seqlib.grading import judging
-from seqlib.grading.execution import run_notebook
 from seqlib.grading.grader import Grader
+from seqlib.grading.notebook.execution import run_notebook
+from seqlib.grading.notebook.trusted import TrustedSubmission
 from seqlib.grading.records import Store
-from seqlib.grading.trusted import TrustedSubmission
 from seqlib.judge.compare import difference
 from seqlib.judge.judge import judge
 from seqlib.subject.inprocess import InProcess

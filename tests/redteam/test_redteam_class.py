@@ -10,8 +10,8 @@ import torch_course
 from runs import complaints, run
 
 import seqlib.exercises
-from seqlib.grading.isolation import IsolationError, require_isolation
-from seqlib.grading.outside import Outside
+from seqlib.grading.sandbox.isolation import IsolationError, require_isolation
+from seqlib.grading.sandbox.outside import Outside
 
 ATTACKS = [*innocent.ATTACKS, *cheats.ATTACKS, *breakers.ATTACKS]
 # 43 is about the manifest of a learning platform, which is not read yet. 46 and 47 are in

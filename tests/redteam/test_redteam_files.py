@@ -17,11 +17,11 @@ import pytest
 import tiny_course
 from tiny_course import as_bytes, cell_of, extra, released, solved
 
-from seqlib.grading import intake, present
-from seqlib.grading.gradebook import Writer
-from seqlib.grading.intake import find_files, take_in
-from seqlib.grading.notebook import read_cells
-from seqlib.grading.repair import repair
+from seqlib.grading.gradebook.writer import Writer
+from seqlib.grading.notebook import intake, present
+from seqlib.grading.notebook.intake import find_files, take_in
+from seqlib.grading.notebook.reading import read_cells
+from seqlib.grading.notebook.repair import repair
 
 RELEASE = released()
 SOLVED = as_bytes(solved())

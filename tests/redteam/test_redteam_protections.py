@@ -18,12 +18,13 @@ import tiny_course
 from tiny_course import as_bytes, cell_of, extra, released, solved, submit
 
 from seqlib.exercises.record import Case, Criterion, Task
-from seqlib.grading import intake, outputs, present
-from seqlib.grading.execution import is_test, run_notebook
 from seqlib.grading.grader import Grader
-from seqlib.grading.notebook import read_cells
-from seqlib.grading.repair import repair
-from seqlib.grading.trusted import TrustedSubmission
+from seqlib.grading.notebook import intake, present
+from seqlib.grading.notebook.execution import is_test, run_notebook
+from seqlib.grading.notebook.reading import read_cells
+from seqlib.grading.notebook.repair import repair
+from seqlib.grading.notebook.trusted import TrustedSubmission
+from seqlib.grading.sandbox import outputs
 from seqlib.judge import judge as judge_module
 from seqlib.judge import run as run_module
 from seqlib.judge.judge import judge

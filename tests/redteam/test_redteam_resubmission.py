@@ -7,9 +7,9 @@ import tiny_course
 from tiny_course import solved, submit
 
 from seqlib.grading.course import Course
-from seqlib.grading.gradebook import Writer, open_gradebook, register
+from seqlib.grading.gradebook.marks import stale_marks
+from seqlib.grading.gradebook.writer import Writer, open_gradebook, register
 from seqlib.grading.grader import Grader
-from seqlib.grading.marks import stale_marks
 from seqlib.grading.records import Store, recorded
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from sandbox_tools import LIMITS, call, open_sandbox, run
 
-from seqlib.grading import codec
-from seqlib.grading.limits import MIB
-from seqlib.grading.outputs import clean_outputs
-from seqlib.grading.spawned import describe_status, remove_folder
+from seqlib.grading.sandbox.inside import codec
+from seqlib.grading.sandbox.inside.limits import MIB
+from seqlib.grading.sandbox.outputs import clean_outputs
+from seqlib.grading.sandbox.spawned import describe_status, remove_folder
 from seqlib.subject.values import Handle
 
 pytestmark = pytest.mark.sandbox

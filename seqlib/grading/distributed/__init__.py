@@ -1,0 +1,1 @@
+"""Grading on a Dask cluster: a coordinator here, workers there, and the copies they grade."""

@@ -1,0 +1,1 @@
+"""Feedback pages that load nothing from elsewhere, packed for learning platforms."""

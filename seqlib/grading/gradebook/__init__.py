@@ -1,0 +1,1 @@
+"""nbgrader's gradebook: one writer, and the marks that people gave in it."""
