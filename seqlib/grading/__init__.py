@@ -3,13 +3,13 @@
 The modules here join the packages: ``release`` makes the students' notebooks, ``grader``
 grades one submission and ``batch`` a class, ``records`` keeps what came of it, ``report`` shows
 it, and ``nbgrader_plugins`` lets nbgrader do the same.
-A submission passes through the packages in this order.
+The packages, in the order in which a submission meets them, and what invents submissions:
 
 ===============  ==============================================================================
 ``collect``      from what a learning platform exports to the folders that are graded
-``notebook``     reads notebooks, mends them, runs their cells in order
-``sandbox``      runs students' code behind the layers of the operating system
 ``distributed``  grades a class on the machines of a Dask cluster
+``notebook``     reads notebooks, mends them, runs their cells in order
+``sandbox``      runs students' code where it reaches nothing of the machine
 ``gradebook``    writes nbgrader's gradebook, and reads the marks that people gave
 ``late``         what late submissions cost
 ``analytics``    what a class gets wrong, over several assignments
