@@ -16,7 +16,8 @@ Each script is a module with
     the computation: a nested dict of numbers.
 
 ``python -m seqlib.experiments`` reruns all scripts and writes ``results/<name>.json``;
-``python -m seqlib.experiments sqrt_dk`` reruns one.
+``python -m seqlib.experiments sqrt_dk`` reruns one. The same call continues one that was
+interrupted: seeds that were finished are not run again.
 A page quotes a result by the role ``{result}`` and a cell reads it by :func:`load`.
 """
 

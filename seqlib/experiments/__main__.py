@@ -1,11 +1,14 @@
-"""Rerun the scripts: ``python -m seqlib.experiments [name ...]``."""
+"""Rerun the scripts with all their seeds: ``python -m seqlib.experiments [name ...]``.
+
+A call that was interrupted is continued by the same call: see :func:`record.compute`.
+"""
 
 import importlib
 import sys
 import time
 
 from seqlib.experiments import SCRIPTS
-from seqlib.experiments.record import write
+from seqlib.experiments.record import compute
 
 
 def main(names):
@@ -17,11 +20,11 @@ def main(names):
     for name in names or SCRIPTS:
         script = importlib.import_module(f"seqlib.experiments.{name}")
         start = time.perf_counter()
-        by_seed = {seed: script.run(script.INPUTS, seed) for seed in script.SEEDS}
-        write(name, script.INPUTS, by_seed, getattr(script, "PACKAGES", ("numpy",)))
+        before = compute(name, script)
         seconds = time.perf_counter() - start
         total += seconds
-        print(f"{name:20} {len(script.SEEDS)} seeds  {seconds:8.1f} s", flush=True)
+        kept = f", {before} of them from before" if before else ""
+        print(f"{name:20} {len(script.SEEDS)} seeds  {seconds:8.1f} s{kept}", flush=True)
     print(f"{'total':20} {total:17.1f} s")
 
 

@@ -1,12 +1,12 @@
 """The state of a training run in one file that is always whole."""
 
 import json
-import os
 from dataclasses import asdict, dataclass, field
 
 import torch
 
 from seqlib._config import check_params
+from seqlib.experiments.record import whole_file
 
 __all__ = ["History", "Run"]
 
@@ -46,12 +46,8 @@ class Run:
             "numpy_rng": json.dumps(self.rng.bit_generator.state),
             "history": json.dumps(asdict(self.history)),
         }
-        part = path.with_name(path.name + ".part")
-        with open(part, "wb") as file:
+        with whole_file(path) as file:
             torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
 
     def load(self, path):
         """Take the state from a file, unless it is of a run with other settings."""

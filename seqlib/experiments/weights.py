@@ -1,18 +1,19 @@
 """Parameters of trained models as plain numbers, small enough to be committed.
 
 A row of a matrix is written as whole numbers from -127 to 127 and one scale: its largest entry
-divided by 127. ``python -m seqlib.experiments.weights translation`` trains the model that a
+divided by 127. If the script has a ``STEP``, all its parameters are whole multiples of it, and
+these are written. ``python -m seqlib.experiments.weights translation`` trains the model that a
 page shows and writes ``weights/translation.json``.
 """
 
 import importlib
 import json
-import platform
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import torch
+
+from seqlib.experiments.record import origin_of, read, save
 
 __all__ = ["load_into", "pack", "unpack", "write"]
 
@@ -20,12 +21,16 @@ FOLDER = Path(__file__).parent / "weights"
 LARGEST = 127
 
 
-def pack(tensor):
-    """Return the shape, the scales of the rows, and their entries as whole numbers.
+def pack(tensor, step=None):
+    """Return the shape, the scales of the rows or the step, and the entries as whole numbers.
 
-    ``pack(torch.tensor([[0.5, -1.0]]))`` has the scale 1/127 and the entries 64 and -127.
+    ``pack(torch.tensor([[0.5, -1.0]]))`` has the scale 1/127 and the entries 64 and -127; with
+    the step 0.01 the entries are 50 and -100, and nothing is lost.
     """
     rows = tensor.detach().reshape(len(tensor), -1).double()
+    if step is not None:
+        entries = (rows / step).round().int().flatten().tolist()
+        return {"shape": list(tensor.shape), "step": step, "entries": entries}
     scales = rows.abs().amax(dim=1) / LARGEST
     scales = torch.where(scales > 0, scales, 1.0)  # a row of zeros
     # Rounded first, so that the entries fit the scale that the file holds.
@@ -41,25 +46,19 @@ def pack(tensor):
 def unpack(packed):
     """Return the tensor that :func:`pack` was given, up to half a scale."""
     rows = torch.tensor(packed["entries"]).double().reshape(packed["shape"][0], -1)
-    rows = rows * torch.tensor(packed["scales"]).double()[:, None]
+    if "step" in packed:
+        rows = rows * packed["step"]
+    else:
+        rows = rows * torch.tensor(packed["scales"]).double()[:, None]
     return rows.reshape(packed["shape"]).float()
 
 
-def write(name, model, inputs, seed, folder=FOLDER):
+def write(name, model, inputs, seed, folder=FOLDER, step=None):
     """Write the parameters of a model, with what they come from."""
-    record = {
-        "script": f"seqlib.experiments.{name}",
-        "inputs": inputs,
-        "seed": seed,
-        "versions": {
-            "python": platform.python_version(),
-            **{package: version(package) for package in ("numpy", "torch")},
-        },
-        "parameters": {key: pack(tensor) for key, tensor in model.state_dict().items()},
-    }
-    folder.mkdir(exist_ok=True)
-    text = json.dumps(record, separators=(",", ":"))
-    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    parameters = {key: pack(tensor, step) for key, tensor in model.state_dict().items()}
+    origin = origin_of(name, inputs, ("numpy", "torch"), seed=seed)
+    record = {**origin, "parameters": parameters}
+    save(folder / f"{name}.json", json.dumps(record, separators=(",", ":")))
 
 
 def load_into(name, model, folder=FOLDER):
@@ -70,11 +69,7 @@ def load_into(name, model, folder=FOLDER):
     ValueError
         If there is no such file.
     """
-    path = folder / f"{name}.json"
-    if not path.is_file():
-        there = ", ".join(sorted(p.stem for p in folder.glob("*.json"))) or "none"
-        raise ValueError(f"name must be that of a committed model ({there}), got {name!r}")
-    parameters = json.loads(path.read_text(encoding="utf-8"))["parameters"]
+    parameters = read(name, folder, "model")["parameters"]
     model.load_state_dict({key: unpack(packed) for key, packed in parameters.items()})
     return model.eval()
 
@@ -84,7 +79,8 @@ def main(names):
     for name in names:
         script = importlib.import_module(f"seqlib.experiments.{name}")
         seed = script.SEEDS[0]
-        write(name, script.shown_model(script.INPUTS, seed), script.INPUTS, seed)
+        model = script.shown_model(script.INPUTS, seed)
+        write(name, model, script.INPUTS, seed, step=getattr(script, "STEP", None))
 
 
 if __name__ == "__main__":
