@@ -15,7 +15,14 @@ from torch import nn
 
 import seqlib.np as snp
 from seqlib.experiments import checkpoint, training
-from seqlib.experiments.training import Recipe, learning_rate, mean_nats, train
+from seqlib.experiments.training import (
+    Recipe,
+    learning_rate,
+    make_update,
+    mean_nats,
+    seeded,
+    train,
+)
 from seqlib.pt import cross_entropy
 
 
@@ -387,6 +394,38 @@ def test_a_gradient_that_is_not_finite_stops_the_run():
         ValueError, match=r"^gradient must be finite, got a norm of nan at step 0"
     ):
         run(Recipe(3, lr=0.01), loss=loss)
+
+
+@pytest.mark.parametrize("factor", [math.nan, math.inf])
+def test_an_update_that_is_refused_changes_nothing(factor):
+    model, expected = Tiny(), Tiny()
+    optimizer = torch.optim.AdamW(model.parameters())
+    with pytest.raises(ValueError, match=r"^loss must be finite, got (nan|inf) at step 0; low"):
+        make_update(model, optimizer, factor * model.head.weight.abs().sum())
+    assert_same_parameters(model, expected)
+
+
+def test_an_update_has_its_rate_and_its_norm():
+    model = nn.Linear(2, 1, bias=False)
+    # Its step is the rate times the gradient, so that both are seen.
+    optimizer, seen = torch.optim.SGD(model.parameters(), lr=0.5), []
+    for options in ({"max_norm": math.inf}, {}, {"rate": 2.0}, {}):
+        before = model.weight.detach().clone()
+        loss = (model.weight * torch.tensor([3.0, 4.0])).sum()  # a gradient of length 5
+        assert make_update(model, optimizer, loss, **options) == loss.item()
+        seen.append((before - model.weight.detach()).norm().item())
+    assert_allclose(seen, [2.5, 0.5, 2.0, 2.0], rtol=1e-5)
+
+
+def test_what_is_drawn_from_a_seed_leaves_the_generator_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    with seeded(7):
+        drawn = torch.rand(3)
+    assert torch.equal(torch.rand(3), expected)
+    torch.manual_seed(7)
+    assert torch.equal(torch.rand(3), drawn)
 
 
 def test_a_rate_that_is_far_too_high_stops_the_run():

@@ -13,7 +13,7 @@ from seqlib.data import number_words
 from seqlib.experiments import load, translation, weights
 from seqlib.experiments import translation_data as data
 from seqlib.experiments.translation_models import build, write
-from seqlib.experiments.trial import Training, choose
+from seqlib.experiments.trial import Training, choose, compare
 from seqlib.pt import multi_head_attention
 
 SMALL = {
@@ -353,13 +353,15 @@ def test_rate_rises_and_falls_in_straight_lines():
     used = []
 
     def loss(model, x):
-        used.append(training.optimizer.param_groups[0]["lr"])
         return model(x).sum()
 
     def make():
         return torch.nn.Linear(1, 1)
 
     training = Training(make, iter([(torch.ones(1),)] * 20), loss, rate=8.0, steps=20, seed=0)
+    training.optimizer.register_step_pre_hook(
+        lambda optimizer, *_: used.append(optimizer.param_groups[0]["lr"])
+    )
     training.go_on_to(20)
     expected = [4.0, 8.0, *(8 * (20 - s) / 18 for s in range(2, 20))]
     assert_allclose(used, expected)
@@ -383,19 +385,48 @@ def test_weights_without_a_gradient_decay():
     assert run() == pytest.approx((1 - 0.05 * 0.01) * (1 - 0.1 * 0.01))
 
 
+BEST = {"a": 0.2, "b": 0.4}
+
+
+class Stub:
+    """A training that counts its updates; each kind has a rate that is best."""
+
+    def __init__(self, kind, rate):
+        self.rate, self.steps, self.done = rate, 30, 0
+        self.model = torch.nn.Linear(2, 3)
+        self.model.loss = lambda: abs(self.rate - BEST[kind]) + self.done
+
+    def go_on_to(self, step):
+        self.done = step
+        return self
+
+
+TRIALS = {"rates": {"a": [0.1, 0.2, 0.4], "b": [0.1, 0.4]}, "trial": 10, "early": 3}
+
+
 def test_the_lower_loss_goes_on():
-    class Stub:
-        def __init__(self, rate):
-            self.rate, self.steps, self.done = rate, 30, 0
-            self.model = self
-
-        def go_on_to(self, step):
-            self.done = step
-            return self
-
-    best, losses = choose([0.1, 0.2, 0.4], Stub, lambda m: abs(m.rate - 0.2) + m.done, 10)
+    best, losses = choose("a", TRIALS, Stub, lambda kind, model: model.loss())
     assert (best.rate, best.done) == (0.2, 30)
     assert_allclose([losses["0.1"], losses["0.2"], losses["0.4"]], [10.1, 10, 10.2])
+
+
+@pytest.mark.parametrize("parts", [["early"], ["full"], ["early", "full"]])
+def test_every_kind_is_compared_with_its_better_rate(parts):
+    found = compare(
+        {**TRIALS, "parts": parts},
+        Stub,
+        lambda kind, model: model.loss(),
+        lambda kind, model: {"name": kind, "end": model.loss()},
+    )
+    assert ("early" in found) == ("early" in parts)
+    if "early" in parts:
+        assert found.pop("early") == pytest.approx({"a": 3.1, "b": 3.3})
+    assert set(found) == ({"a", "b"} if "full" in parts else set())
+    for kind, row in found.items():
+        assert list(row) == ["parameters", "rate", "trial", "name", "end"]
+        assert (row["parameters"], row["rate"], row["name"]) == (9, BEST[kind], kind)
+        assert list(row["trial"]) == [str(rate) for rate in TRIALS["rates"][kind]]
+        assert row["end"] == 30
 
 
 # ---------------------------------------------------------------- committed parameters
@@ -411,6 +442,13 @@ def test_packing_rounds_to_half_a_scale():
     assert (gap <= torch.tensor(packed["scales"]) * 0.5001).all()
     vector = torch.tensor([0.5, -1.0, 0.0])
     assert_allclose(weights.unpack(weights.pack(vector)), vector, rtol=1e-4)
+
+
+def test_packing_multiples_of_a_step_loses_nothing():
+    hundredths = torch.arange(-700, 701).reshape(3, 467) / 100
+    packed = weights.pack(hundredths, step=0.01)
+    assert packed["entries"] == list(range(-700, 701))
+    assert torch.equal(weights.unpack(json.loads(json.dumps(packed))), hundredths)
 
 
 def test_what_is_written_can_be_loaded(tmp_path):

@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from seqlib.data import copy
+from seqlib.experiments.training import make_update, seeded
 from seqlib.pt import additive_attention
 
 INPUTS = {
@@ -93,8 +94,7 @@ def draw(n, rng, inputs, length):
 
 def train(kind, length, inputs, seed):
     """Return a trained model."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         model = Copier(
             inputs["symbols"],
             inputs["embedding"],
@@ -109,11 +109,7 @@ def train(kind, length, inputs, seed):
         keys, state = model.encode(source)
         logits, _, _ = model.decode(shifted, state, keys)
         loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        easy = easy + 1 if loss.item() < 0.02 else 0
+        easy = easy + 1 if make_update(model, optimizer, loss) < 0.02 else 0
         if easy == 10:
             break
     return model

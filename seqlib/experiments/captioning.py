@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from seqlib.data import scenes
 from seqlib.data.shapes import COLOURS, RELATIONS, SHAPES
 from seqlib.experiments.captioning_models import CELLS, Captioner, Classifier, write
-from seqlib.experiments.trial import Training, choose
+from seqlib.experiments.trial import Training, choose, compare
 from seqlib.experiments.weights import load_into
 
 INPUTS = {
@@ -89,31 +89,23 @@ def run(inputs, seed):
     Returns
     -------
     dict
-        ``early[kind]``, the validation loss after ``inputs["early"]`` updates, and for each
-        kind a dict with ``parameters``, the chosen ``rate``, the losses of the ``trial`` by
-        rate, ``exact[group]``, the share of right captions, and ``words[group]``, the share
-        of right words. For a decoder the words are those that it predicts when it reads the
-        right ones so far. With attention also ``looks[group]``, see :func:`looks`.
+        As :func:`seqlib.experiments.trial.compare`, and for each kind what :func:`measure`
+        returns.
     """
     pictures = draw(inputs, seed)
-    found = {}
-    if "early" in inputs["parts"]:
-        found["early"] = {}
-        for kind, rates in inputs["rates"].items():
-            model = (
-                start(kind, rates[0], inputs, seed, pictures).go_on_to(inputs["early"]).model
-            )
-            found["early"][kind] = validation_loss(kind, model, pictures["validation"])
-    if "full" in inputs["parts"]:
-        for kind in inputs["rates"]:
-            training, losses = train(kind, inputs, seed, pictures)
-            found[kind] = {
-                "parameters": sum(p.numel() for p in training.model.parameters()),
-                "rate": training.rate,
-                "trial": losses,
-                **measure(kind, training.model, pictures),
-            }
-    return found
+    return compare(
+        inputs,
+        *tuning(inputs, seed, pictures),
+        lambda kind, model: measure(kind, model, pictures),
+    )
+
+
+def tuning(inputs, seed, pictures):
+    """Return how a training starts, and the loss that its rate is chosen by."""
+    return (
+        lambda kind, rate: start(kind, rate, inputs, seed, pictures),
+        lambda kind, model: validation_loss(kind, model, pictures["validation"]),
+    )
 
 
 def draw(inputs, seed):
@@ -185,19 +177,10 @@ def blank_loss(model, images, targets):
     return torch.stack(losses).mean()
 
 
-def train(kind, inputs, seed, pictures):
-    """Return the training of the better rate, finished, and the losses of the trial."""
-    return choose(
-        inputs["rates"][kind],
-        lambda rate: start(kind, rate, inputs, seed, pictures),
-        lambda model: validation_loss(kind, model, pictures["validation"]),
-        inputs["trial"],
-    )
-
-
 def shown_model(inputs, seed):
     """Return the trained model that the chapter shows, the decoder with attention."""
-    return train("attention", inputs, seed, draw(inputs, seed))[0].model
+    how = tuning(inputs, seed, draw(inputs, seed))
+    return choose("attention", inputs, *how)[0].model
 
 
 def load_model():
@@ -215,7 +198,24 @@ def validation_loss(kind, model, part):
 
 
 def measure(kind, model, pictures):
-    """Return the shares of right captions and of right words, and where attention looks."""
+    """Return what a trained model does.
+
+    Parameters
+    ----------
+    kind : str
+        Its kind.
+    model : Captioner or Classifier
+        In evaluation mode.
+    pictures : dict
+        As :func:`draw` returns.
+
+    Returns
+    -------
+    dict
+        ``exact[group]``, the share of right captions, and ``words[group]``, the share of right
+        words. For a decoder the words are those that it predicts when it reads the right ones
+        so far. With attention also ``looks[group]``, see :func:`looks`.
+    """
     found = {"exact": {}, "words": {}}
     for group in GROUPS:
         images, shown = pictures[group]

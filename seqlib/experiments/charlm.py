@@ -19,7 +19,7 @@ import torch
 
 from seqlib._check import check_positive
 from seqlib.data import load_text, random_windows, stories
-from seqlib.experiments.training import Recipe, mean_nats, train
+from seqlib.experiments.training import Recipe, mean_nats, seeded, train
 from seqlib.pt.decoder import DecoderConfig, DecoderLM
 from seqlib.text import CharTokenizer
 
@@ -165,8 +165,8 @@ def train_charlm(text, preset, *, seed=0, checkpoint=None, save_every=200):
     """
     context = preset.model["context"]
     tokenizer, training, validation = prepare(text, context)
-    torch.manual_seed(seed)
-    model = build(preset, len(tokenizer.characters))
+    with seeded(seed):
+        model = build(preset, len(tokenizer.characters))
     history = train(
         model,
         lambda rng: random_windows(training, preset.batch_size, context, rng=rng),

@@ -37,7 +37,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from seqlib.data import contiguous_batches
 from seqlib.experiments import comparison_text as text
 from seqlib.experiments.comparison_models import CELLS, detached, make
-from seqlib.experiments.training import parameter_groups
+from seqlib.experiments.training import make_update, parameter_groups, seeded
 
 INPUTS = {
     "kinds": ["rnn", "lstm", "gru", "transformer", "rnn_reset", "lstm_reset"],
@@ -136,8 +136,7 @@ class Run:
     def __init__(self, kind, rate, ids, inputs, seed):
         self.kind, _, reset = kind.partition("_")
         self.carry, self.rate, self.inputs = not reset, rate, inputs
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with seeded(seed):
             self.model = make(self.kind, len(text.ALPHABET), inputs, inputs["context"])
         groups = parameter_groups(self.model, 0.1)
         self.optimizer = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.99), fused=True)
@@ -170,15 +169,11 @@ class Run:
                         self.loss["carried"][key] = measure(self.averaged, test, T, "carried")
 
     def _update(self, x, y):
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate * min(1, (self.steps + 1) / self.inputs["warmup"])
         logits, state = self.model(x, self.state)
         self.state = detached(state) if self.carry else None
         loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
-        self.optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0, foreach=True)
-        self.optimizer.step()
+        rate = self.rate * min(1, (self.steps + 1) / self.inputs["warmup"])
+        make_update(self.model, self.optimizer, loss, rate=rate)
         self.averaged.update_parameters(self.model)
         self.steps += 1
 

@@ -28,7 +28,7 @@ from torch import nn
 
 from seqlib.data.stories import story_grammar
 from seqlib.experiments.comparison_words import T, vocabulary, windows
-from seqlib.experiments.training import Recipe, learning_rate
+from seqlib.experiments.training import Recipe, learning_rate, make_update, seeded
 from seqlib.pt.decoder import DecoderConfig, DecoderLM
 from seqlib.pt.transformer import TransformerLayer
 
@@ -155,26 +155,23 @@ def run(inputs, seed):
 
 def train(variant, rate, batches, inputs, seed):
     """Return one trained model."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         model = build(variant, inputs)
     recipe = Recipe(steps=len(batches), lr=rate, warmup=inputs["warmup"])
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, fused=True)
     for step, batch in enumerate(batches):
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, recipe)
-        logits = model(batch[:, :-1]).flatten(0, 1)
-        optimizer.zero_grad()
-        F.cross_entropy(logits, batch[:, 1:].flatten()).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
-        optimizer.step()
+        make_update(model, optimizer, _loss(model, batch), rate=learning_rate(step, recipe))
     return model
+
+
+def _loss(model, ids):
+    return F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
 
 
 @torch.no_grad()
 def loss(model, ids):
     """Return the mean loss over windows, in nats per word."""
-    return F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten()).item()
+    return _loss(model, ids).item()
 
 
 @torch.no_grad()

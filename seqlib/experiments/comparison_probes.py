@@ -31,6 +31,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from seqlib.data import adding, copy, reversal
 from seqlib.experiments.comparison_models import CELLS, Recurrent
+from seqlib.experiments.training import make_update, seeded
 from seqlib.pt.positions import sinusoidal_positions
 from seqlib.pt.transformer import TransformerLayer
 
@@ -172,23 +173,17 @@ def trials(task, kind, inputs, seed):
 def train(task, kind, rate, inputs, seed):
     """Train one network; return the mean of its weights and the number of updates."""
     rng = np.random.default_rng([seed, 1])
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         model = Probe(kind, task, inputs)
     averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.98))
     optimizer = torch.optim.Adam(model.parameters(), lr=rate, fused=True)
     recent, last = [], inputs["steps"]
     for step in range(inputs["steps"]):
         x, y = draw(task, inputs["batch"], rng, inputs)
-        for group in optimizer.param_groups:
-            group["lr"] = rate * min(1, (step + 1) / 50)
         loss = loss_of(task, model, x, y)
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        value = make_update(model, optimizer, loss, rate=rate * min(1, (step + 1) / 50))
         averaged.update_parameters(model)
-        recent = [*recent[1 - EASY :], loss.item()]
+        recent = [*recent[1 - EASY :], value]
         small = SMALL_ADDING if task == "adding" else SMALL
         if len(recent) == EASY and np.mean(recent) < small:
             last = min(last, step + 1 + MORE)

@@ -19,6 +19,7 @@ from seqlib.complexity import layer_cost, rnn_cost
 from seqlib.experiments.comparison import INPUTS as NETWORKS
 from seqlib.experiments.comparison_models import CELLS, make
 from seqlib.experiments.comparison_text import ALPHABET
+from seqlib.experiments.training import seeded
 
 INPUTS = {
     "kinds": ["rnn", "lstm", "gru", "transformer"],
@@ -85,8 +86,7 @@ def chain(kind, T):
 
 def milliseconds(T, inputs, seed):
     """Return the median time of a training step of each kind, the kinds taking turns."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         models = [make(kind, len(ALPHABET), NETWORKS, T) for kind in inputs["kinds"]]
     optimizers = [torch.optim.AdamW(m.parameters(), lr=1e-3, fused=True) for m in models]
     rng = np.random.default_rng(seed)

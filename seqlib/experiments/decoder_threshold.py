@@ -10,6 +10,7 @@ import torch
 
 from seqlib.exercises import _decoder_train as task
 from seqlib.exercises._decoder_corpus import Language, vocabulary
+from seqlib.experiments.training import seeded
 from seqlib.subject.values import map_leaves
 
 INPUTS = {
@@ -48,8 +49,7 @@ def run(inputs, seed):
     language = Language(rng)
     ids = language.windows(inputs["steps"] * inputs["batch"], rng)
     fresh, cost = language.windows_with_cost(inputs["fresh"], rng)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         batches = ids.reshape(inputs["steps"], inputs["batch"], -1)
         model = task.reference(batches, len(vocabulary()))
 

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from seqlib.experiments.training import make_update, seeded
 from seqlib.pt.norm import LayerNorm
 from seqlib.pt.transformer import TransformerLayer
 
@@ -98,21 +99,16 @@ def run(inputs, seed):
 
 def train(depth, norm, rate, warmup, seed, inputs):
     """Train one stack with Adam and return the mean loss of the last steps."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         model = Stack(depth, norm)
         optimizer = torch.optim.Adam(model.parameters(), lr=rate, betas=(0.9, 0.99), fused=True)
         losses = []
         for step in range(inputs["steps"]):
-            for group in optimizer.param_groups:
-                group["lr"] = rate * min(1, (step + 1) / max(warmup, 1))
             ids = torch.randint(V, (inputs["batch"], LENGTH))
             logits = model(ids)[:, LAG:]  # the first two steps have nothing to give back
             loss = F.cross_entropy(logits.flatten(0, 1), ids[:, :-LAG].flatten())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
+            risen = rate * min(1, (step + 1) / max(warmup, 1))
+            losses.append(make_update(model, optimizer, loss, rate=risen, max_norm=math.inf))
     return sum(losses[-TAIL:]) / TAIL
 
 

@@ -23,6 +23,7 @@ from seqlib.experiments.forecasting_baselines import (
     rms,
     rolling,
 )
+from seqlib.experiments.training import make_update, seeded
 
 INPUTS = {
     "cells": ["rnn", "lstm", "gru"],
@@ -223,8 +224,7 @@ def train(cell, choice, before, inputs, seed):
     The windows overlap: they start every ``stride`` years, and the last one ends with the
     last of the years.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         model = Forecaster(cell, choice["units"], before)
     years, _ = sunspots()
     known = model.series[torch.from_numpy(years < before)]
@@ -234,10 +234,7 @@ def train(cell, choice, before, inputs, seed):
     for update in range(1, choice["updates"] + 1):
         y, _ = model(windows[:, :-1])
         loss = ((y - windows[:, 1:])[:, CYCLE:] ** 2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        make_update(model, optimizer, loss)
         if update % inputs["every"] == 0:
             yield model
 

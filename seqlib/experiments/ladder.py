@@ -24,6 +24,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from seqlib.data import NGramLM, stories, story_grammar
+from seqlib.experiments.training import make_update, seeded
 from seqlib.pt.multihead import MultiHeadAttention
 from seqlib.text import CharTokenizer
 
@@ -98,8 +99,8 @@ def run(inputs, seed):
             continue
         above[rung] = {}
         for rate in inputs["rates"]:
-            torch.manual_seed(seed)
-            model = Model(rung, V, inputs)
+            with seeded(seed):
+                model = Model(rung, V, inputs)
             train(model, pairs(training, characters, inputs["characters"]), rate, inputs, seed)
             loss = loss_of(model, pairs(fresh, characters, inputs["characters"]))
             above[rung][str(rate)] = loss - floor
@@ -133,14 +134,10 @@ def train(model, data, rate, inputs, seed):
     steps, warm = inputs["steps"], inputs["steps"] // 10
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
     for step in range(steps):
-        for group in optimizer.param_groups:
-            group["lr"] = rate * min((step + 1) / warm, (steps - step) / (steps - warm))
         rows = draw.integers(len(data[0]), size=inputs["batch"])
         loss = _loss(model, *(part[rows] for part in data), "mean")
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        factor = min((step + 1) / warm, (steps - step) / (steps - warm))
+        make_update(model, optimizer, loss, rate=rate * factor)
 
 
 @torch.no_grad()

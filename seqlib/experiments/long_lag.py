@@ -23,6 +23,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from seqlib.data import recall
+from seqlib.experiments.training import make_update, seeded
 
 INPUTS = {
     "units": 32,
@@ -94,22 +95,17 @@ def build(kind, inputs):
 
 def train(kind, lag, rate, inputs, seed):
     """Return the accuracy that one training reaches on fresh sequences."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         layer = build(kind, inputs)
         head = nn.Linear(inputs["units"], inputs["symbols"])
     rng = np.random.default_rng([seed, lag])
-    params = [*layer.parameters(), *head.parameters()]
-    optimizer = torch.optim.Adam(params, lr=rate, fused=True)
+    model = nn.ModuleList([layer, head])
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate, fused=True)
     easy = 0
     for _ in range(inputs["steps"]):
         logits, targets = _answers(layer, head, inputs["batch"], lag, inputs["symbols"], rng)
         loss = F.cross_entropy(logits, targets)
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(params, 1.0)
-        optimizer.step()
-        easy = easy + 1 if loss.item() < 0.02 else 0
+        easy = easy + 1 if make_update(model, optimizer, loss) < 0.02 else 0
         if easy == 20:
             break
     with torch.no_grad():

@@ -18,9 +18,11 @@ __all__ = [
     "History",
     "Recipe",
     "learning_rate",
+    "make_update",
     "mean_nats",
     "next_token_loss",
     "parameter_groups",
+    "seeded",
     "train",
 ]
 
@@ -243,17 +245,20 @@ def train(
     )
     run = Run(model, optimizer, {**asdict(recipe), **(identity or {})})
     path = None if checkpoint is None else Path(checkpoint)
-    with torch.random.fork_rng(devices=[]), _progress(recipe.steps) as show:
-        torch.manual_seed(recipe.seed)
+    with seeded(recipe.seed), _progress(recipe.steps) as show:
         run.rng = np.random.default_rng(recipe.seed)
         if path is not None and path.exists():
             run.load(path)
         model.train()
         for step in range(len(run.history.losses), recipe.steps):
-            for group in optimizer.param_groups:
-                group["lr"] = learning_rate(step, recipe)
             batch = [torch.as_tensor(array) for array in draw(run.rng)]
-            value = _update(model, optimizer, loss(model, *batch), recipe.max_norm, step)
+            value = make_update(
+                model,
+                optimizer,
+                loss(model, *batch),
+                rate=learning_rate(step, recipe),
+                max_norm=recipe.max_norm,
+            )
             run.history.losses.append(value)
             done = step + 1
             if validate is not None and _due(done, recipe.validate_every, recipe.steps):
@@ -265,20 +270,52 @@ def train(
     return run.history
 
 
-def _update(model, optimizer, loss, max_norm, step):
+@contextmanager
+def seeded(seed):
+    """Seed torch's generator for a block; behind it, it goes on as if nothing was drawn."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+def make_update(model, optimizer, loss, *, rate=None, max_norm=1.0):
+    """Make one update with the gradient of a loss, and return the loss as a number.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model, whose parameters are those of the optimiser.
+    optimizer : torch.optim.Optimizer
+        Adam or AdamW, which count the updates.
+    loss : Tensor
+        One number.
+    rate : float, optional
+        Learning rate; that of the update before if omitted.
+    max_norm : float, default=1.0
+        The gradient is scaled down to this joint norm where it is longer.
+
+    Raises
+    ------
+    ValueError
+        If the loss or the norm of the gradient is not finite; no parameter has changed then.
+    """
     value = loss.item()
     if not math.isfinite(value):
-        _refuse("loss", value, step)
+        _refuse("loss", value, optimizer)
+    if rate is not None:
+        for group in optimizer.param_groups:
+            group["lr"] = rate
     optimizer.zero_grad()
     loss.backward()
     norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm, foreach=True).item()
     if not math.isfinite(norm):
-        _refuse("gradient", f"a norm of {norm}", step)
+        _refuse("gradient", f"a norm of {norm}", optimizer)
     optimizer.step()
     return value
 
 
-def _refuse(name, value, step):
+def _refuse(name, value, optimizer):
+    step = max((int(state["step"]) for state in optimizer.state.values()), default=0)
     raise ValueError(
         f"{name} must be finite, got {value} at step {step}; lower lr, lengthen warmup, or "
         "look for a division by 0"

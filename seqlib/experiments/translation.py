@@ -32,7 +32,7 @@ import torch.nn.functional as F
 
 from seqlib.experiments import translation_data as data
 from seqlib.experiments.translation_models import build, write
-from seqlib.experiments.trial import Training, choose
+from seqlib.experiments.trial import Training, choose, compare
 from seqlib.experiments.weights import load_into
 
 INPUTS = {
@@ -91,23 +91,21 @@ def run(inputs, seed):
     Returns
     -------
     dict
-        ``early[kind]``, the validation loss after ``inputs["early"]`` updates, and for each
-        kind a dict with ``parameters``, the chosen ``rate``, the losses of the ``trial`` by
-        rate, the last validation ``loss``, the share of exact translations as
-        ``exact[group][language]``, and with attention ``aligned``, see :func:`aligned`, and
-        ``map[i][j]``, the weights for one number.
+        As :func:`seqlib.experiments.trial.compare`, and for each kind what :func:`measure`
+        returns.
     """
     parts = data.split(inputs, seed)
-    found = {}
-    if "early" in inputs["parts"]:
-        found["early"] = {}
-        for kind, rates in inputs["rates"].items():
-            model = start(kind, rates[0], inputs, seed, parts).go_on_to(inputs["early"]).model
-            found["early"][kind] = validation_loss(model, parts["validation"])
-    if "full" in inputs["parts"]:
-        for kind in inputs["rates"]:
-            found[kind] = measure(*train(kind, inputs, seed, parts), parts)
-    return found
+    return compare(
+        inputs, *tuning(inputs, seed, parts), lambda kind, model: measure(model, parts)
+    )
+
+
+def tuning(inputs, seed, parts):
+    """Return how a training starts, and the loss that its rate is chosen by."""
+    return (
+        lambda kind, rate: start(kind, rate, inputs, seed, parts),
+        lambda kind, model: validation_loss(model, parts["validation"]),
+    )
 
 
 def start(kind, rate, inputs, seed, parts):
@@ -129,19 +127,10 @@ def batch_loss(model, source, lengths, written, target):
     return F.cross_entropy(logits.flatten(0, 1), target.flatten())
 
 
-def train(kind, inputs, seed, parts):
-    """Return the training of the better rate, finished, and the losses of the trial."""
-    return choose(
-        inputs["rates"][kind],
-        lambda rate: start(kind, rate, inputs, seed, parts),
-        lambda model: validation_loss(model, parts["validation"]),
-        inputs["trial"],
-    )
-
-
 def shown_model(inputs, seed):
     """Return the trained model that the chapter shows, the one with attention."""
-    return train("attention", inputs, seed, data.split(inputs, seed))[0].model
+    how = tuning(inputs, seed, data.split(inputs, seed))
+    return choose("attention", inputs, *how)[0].model
 
 
 def load_model():
@@ -200,22 +189,32 @@ def forced(model, numbers, language):
     return logits, weights, target
 
 
-def measure(training, trial, parts):
-    """Return the numbers of one trained model, as :func:`run` names them."""
-    model = training.model
-    exact = {
-        group: {
-            language: float(is_exact(model, parts[group], language).mean())
-            for language in data.LANGUAGES
-        }
-        for group in GROUPS
-    }
+def measure(model, parts):
+    """Return what a trained model does.
+
+    Parameters
+    ----------
+    model : Recurrent or Transformer
+        In evaluation mode.
+    parts : dict
+        As :func:`seqlib.experiments.translation_data.split` returns.
+
+    Returns
+    -------
+    dict
+        The validation ``loss``, the share of exact translations as
+        ``exact[group][language]``, and with attention ``aligned``, see :func:`aligned`, and
+        ``map[i][j]``, the weights for one number.
+    """
     found = {
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "rate": training.rate,
-        "trial": trial,
         "loss": validation_loss(model, parts["validation"]),
-        "exact": exact,
+        "exact": {
+            group: {
+                language: float(is_exact(model, parts[group], language).mean())
+                for language in data.LANGUAGES
+            }
+            for group in GROUPS
+        },
     }
     _, weights, _ = forced(model, [MAPPED], "de")
     if weights is not None:

@@ -1,9 +1,10 @@
 """Training that can be continued, so that learning rates are tried before one is chosen."""
 
 import torch
-from torch import nn
 
-__all__ = ["Training", "choose"]
+from seqlib.experiments.training import make_update, seeded
+
+__all__ = ["Training", "choose", "compare"]
 
 
 class Training:
@@ -35,8 +36,7 @@ class Training:
             steps,
             0,
         )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with seeded(seed):
             self.model = make()
             self.state = torch.get_rng_state()  # goes on with the dropout
         self.optimizer = torch.optim.AdamW(
@@ -54,31 +54,27 @@ class Training:
             torch.set_rng_state(self.state)
             for s in range(self.done, step):
                 factor = min((s + 1) / warm, (self.steps - s) / (self.steps - warm))
-                self.optimizer.param_groups[0]["lr"] = self.rate * factor
                 loss = self.loss(self.model, *next(self.batches))
-                self.optimizer.zero_grad()
-                loss.backward()
-                nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-                self.optimizer.step()
+                make_update(self.model, self.optimizer, loss, rate=self.rate * factor)
             self.state = torch.get_rng_state()
         self.done = step
         self.model.eval()
         return self
 
 
-def choose(rates, start, measure, trial):
-    """Try every rate for the first updates, finish the best, and return it with the losses.
+def choose(kind, inputs, start, loss):
+    """Try every rate of a kind, finish the best training, and return it with the losses.
 
     Parameters
     ----------
-    rates : list of float
-        The rates.
+    kind : str
+        The kind of model.
+    inputs : dict
+        ``rates`` of each kind, and ``trial``, the number of updates of a trial.
     start : callable
-        ``start(rate)`` returns a fresh :class:`Training`.
-    measure : callable
-        ``measure(model)`` returns the loss to compare, on data kept for this.
-    trial : int
-        Number of updates of a trial.
+        ``start(kind, rate)`` returns a fresh :class:`Training`.
+    loss : callable
+        ``loss(kind, model)`` returns the loss to compare, on data kept for this.
 
     Returns
     -------
@@ -87,7 +83,45 @@ def choose(rates, start, measure, trial):
     losses : dict of str to float
         The losses after the trial, by rate.
     """
-    tried = [start(rate).go_on_to(trial) for rate in rates]
-    losses = {str(t.rate): measure(t.model) for t in tried}
+    tried = [start(kind, rate).go_on_to(inputs["trial"]) for rate in inputs["rates"][kind]]
+    losses = {str(t.rate): loss(kind, t.model) for t in tried}
     best = min(tried, key=lambda t: losses[str(t.rate)])
     return best.go_on_to(best.steps), losses
+
+
+def compare(inputs, start, loss, measure):
+    """Return what each kind of model learns, all with the same tuning.
+
+    Parameters
+    ----------
+    inputs : dict
+        As in :func:`choose`, and ``parts``: with ``"early"`` each kind makes ``early`` updates
+        with its first rate, with ``"full"`` it is trained with the better one.
+    start, loss : callable
+        As in :func:`choose`.
+    measure : callable
+        ``measure(kind, model)`` returns a dict of what a finished model does.
+
+    Returns
+    -------
+    dict
+        ``early[kind]``, the loss after the early updates, and for each kind a dict with
+        ``parameters``, the chosen ``rate``, the losses of the ``trial`` by rate, and what is
+        measured.
+    """
+    found = {}
+    if "early" in inputs["parts"]:
+        found["early"] = {
+            kind: loss(kind, start(kind, rates[0]).go_on_to(inputs["early"]).model)
+            for kind, rates in inputs["rates"].items()
+        }
+    if "full" in inputs["parts"]:
+        for kind in inputs["rates"]:
+            training, losses = choose(kind, inputs, start, loss)
+            found[kind] = {
+                "parameters": sum(p.numel() for p in training.model.parameters()),
+                "rate": training.rate,
+                "trial": losses,
+                **measure(kind, training.model),
+            }
+    return found

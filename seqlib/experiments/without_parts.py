@@ -6,11 +6,14 @@ The loss is nats per word above the floor: what the drawn text costs under its g
 subtracted, so 0 is the best that any model can do.
 """
 
+import math
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from seqlib.experiments.story_words import T, vocabulary, windows
+from seqlib.experiments.training import make_update, seeded
 from seqlib.pt.decoder import DecoderConfig, DecoderLM
 from seqlib.pt.transformer import TransformerLayer
 
@@ -106,17 +109,12 @@ def run(inputs, seed):
 
 def train(variant, n_layer, rate, seed, batches, fresh):
     """Train one model with AdamW and return its loss on fresh text, in nats per word."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         model = build(variant, n_layer)
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, fused=True)
     for step, batch in enumerate(batches):
-        for group in optimizer.param_groups:
-            group["lr"] = rate * min(1, (step + 1) / 20)
-        loss = _loss(model, batch)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        risen = rate * min(1, (step + 1) / 20)
+        make_update(model, optimizer, _loss(model, batch), rate=risen, max_norm=math.inf)
     with torch.no_grad():
         return _loss(model, fresh).item()
 
