@@ -3,6 +3,7 @@
 import base64
 import io
 import itertools
+import json
 import re
 import wave
 
@@ -12,7 +13,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from seqlib.data import morse_audio, morse_texts
-from seqlib.experiments import ctc, load, speech
+from seqlib.experiments import ctc, load, speech, weights
 from seqlib.experiments import speech_audio as audio
 from seqlib.experiments import speech_threshold as threshold
 
@@ -268,17 +269,24 @@ def test_training_is_the_same_again_and_rounds():
 
 
 def test_saved_weights_come_back(tmp_path):
-    path = tmp_path / "weights.csv"
-    model = speech.trained()
-    speech.save(model, path)
-    assert path.read_bytes() == speech.WEIGHTS.read_bytes()
+    """To the bit: the weights are hundredths, and hundredths are what is written."""
+    model = speech.load_model()
+    weights.write("speech", model, speech.INPUTS, 0, folder=tmp_path, step=speech.STEP)
+    again = weights.load_into("speech", speech.Reader(speech.INPUTS["units"]), folder=tmp_path)
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, again.state_dict()[name])
+        assert torch.equal(value, torch.round(100 * value) / 100)
 
 
 def test_committed_weights_are_plain_numbers_of_less_than_200_kib():
-    text = speech.WEIGHTS.read_text(encoding="utf-8")
-    assert len(text) < 200 * 1024
-    for line in text.splitlines():
-        assert re.fullmatch(r"[a-z_0-9.]+(,-?\d+)+", line)
+    path = weights.FOLDER / "speech.json"
+    assert path.stat().st_size < 200 * 1024
+    about = json.loads(path.read_text(encoding="utf-8"))
+    assert about["inputs"] == speech.INPUTS
+    assert about["seed"] == speech.SEEDS[0]
+    for packed in about["parameters"].values():
+        assert packed["step"] == speech.STEP
+        assert all(isinstance(entry, int) for entry in packed["entries"])
 
 
 # ---------------------------------------------------------------- record
@@ -292,7 +300,7 @@ def record():
 def test_committed_weights_have_the_errors_of_the_first_seed(record):
     for ratio in (5, 10):
         measured = speech.fresh(record["inputs"], record["seeds"][0], ratio)
-        error = speech.error_of(speech.trained(), measured)
+        error = speech.error_of(speech.load_model(), measured)
         recorded = record["by_seed"][0]["error"]["network"][str(ratio)]
         assert error == pytest.approx(recorded, abs=4e-3)
 

@@ -14,11 +14,8 @@ signal-to-noise ratio, for the network and for both forms of
 recordings of their own. All get the same audio and take the tone from the same column of the
 spectrogram.
 
-The committed weights are those of seed 0, in hundredths, as they are measured;
-``python -m seqlib.experiments.speech`` trains and writes them.
+The committed weights are those of seed 0, in hundredths, as they are measured.
 """
-
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -39,6 +36,8 @@ from seqlib.experiments.speech_audio import (
     stack,
     transform,
 )
+from seqlib.experiments.training import make_update, seeded
+from seqlib.experiments.weights import load_into
 
 INPUTS = {
     "units": 64,
@@ -64,7 +63,7 @@ PACKAGES = ("numpy", "torch")
 
 NOISE = 1_600_000  # samples of noise, of which pieces are taken
 WIDTH = 3 * STACK  # the tone and its two neighbours
-WEIGHTS = Path(__file__).parent / "weights" / "speech.csv"
+STEP = 0.01  # the weights are multiples of this
 NAMES = {
     "fixed": "threshold, one speed",
     "threshold": "threshold, speed guessed",
@@ -171,8 +170,7 @@ def train(inputs, seed):
     The rate rises over 50 updates, and falls in a line to 0 over the second half of all.
     """
     rng = np.random.default_rng(seed)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         model = Reader(inputs["units"])
     optimizer = torch.optim.Adam(model.parameters(), lr=inputs["rate"])
     total, losses = sum(stage["updates"] for stage in inputs["stages"]), []
@@ -181,17 +179,22 @@ def train(inputs, seed):
         for _ in range(stage["updates"]):
             x, lengths, targets = batch(clean.draw(inputs["batch"], rng))
             rate = min((len(losses) + 1) / 50, 1, 2 * (1 - len(losses) / total))
-            optimizer.param_groups[0]["lr"] = rate * inputs["rate"]
             loss = _loss(model(x, lengths), lengths, targets)
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            losses.append(loss.item())
+            losses.append(make_update(model, optimizer, loss, rate=rate * inputs["rate"]))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.round(100 * parameter) / 100)
     return model, losses
+
+
+def shown_model(inputs, seed):
+    """Return the trained model that the chapter shows."""
+    return train(inputs, seed)[0]
+
+
+def load_model():
+    """Return the committed model of the chapter, ready to read."""
+    return load_into("speech", Reader(INPUTS["units"]))
 
 
 class Recordings:
@@ -274,28 +277,6 @@ def error_of(model, measured):
     return mistakes / sum(map(len, texts))
 
 
-def save(model, path=WEIGHTS):
-    """Write the weights, one parameter a line: its name and its entries in hundredths."""
-    path.parent.mkdir(exist_ok=True)
-    lines = []
-    for name, parameter in model.state_dict().items():
-        entries = [str(round(100 * entry)) for entry in parameter.flatten().tolist()]
-        lines.append(",".join([name, *entries]))
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def trained(path=WEIGHTS):
-    """Return the network with the committed weights."""
-    model = Reader(INPUTS["units"])
-    state = model.state_dict()
-    for line in path.read_text(encoding="utf-8").splitlines():
-        name, *entries = line.split(",")
-        values = torch.tensor([int(entry) for entry in entries]) / 100
-        state[name] = values.reshape(state[name].shape)
-    model.load_state_dict(state)
-    return model
-
-
 def plot(record):
     """Draw the character error against the signal-to-noise ratio; return the figure."""
     import matplotlib.pyplot as plt
@@ -318,7 +299,3 @@ def plot(record):
     axis.set(ylim=(0, None))
     axis.legend()
     return figure
-
-
-if __name__ == "__main__":
-    save(train(INPUTS, SEEDS[0])[0])
