@@ -181,7 +181,7 @@ FAULTS = {
         ("book/claims.md", "1 > 0", "0 > 1", "2 page(s)"),
     ],
     "a cell that takes too long": [
-        ("_config.yml", "timeout: 120", "timeout: 2", "2 seconds"),
+        ("_config.yml", "timeout: 300", "timeout: 2", "2 seconds"),
         ("book/demo.md", 'print("the', 'import time; time.sleep(9); print("the', "1 page(s)"),
     ],
     "a cell that writes to stderr": [
