@@ -194,6 +194,33 @@ def test_a_mistake_that_is_hardly_larger_than_the_tolerance_is_not_seen():
     assert diagnosis_of(student, task) is None
 
 
+def test_zeros_are_no_two_mistakes_together():
+    """The two give zeros for every input, and so does an answer that is not there."""
+
+    def variant(x, *, wrong=frozenset()):
+        y = 0 * x if "no_input" in wrong else x
+        return y if "no_one" in wrong else y + 1
+
+    def in_two_parts(x, *, wrong=frozenset()):
+        return variant(x, wrong=wrong), 2 * x
+
+    names = ["no_input", "no_one"]
+    assert diagnosis_of(np.zeros_like, make(variant, names)) is None
+    student = lambda x: (np.zeros_like(x), 2 * x)  # noqa: E731
+    assert diagnosis_of(student, make(in_two_parts, names)) is None
+
+
+def test_a_truth_value_proves_nothing_beside_an_unknown_mistake():
+    """Where two answers are wrong they are the same, whatever was done."""
+
+    def variant(x, *, wrong=frozenset()):
+        return (len(x) != 5) != ("short" in wrong and len(x) < 6)
+
+    task = make(variant, ["short"])
+    assert diagnosis_of(lambda x: variant(x, wrong={"short"}), task).names == ("short",)
+    assert diagnosis_of(lambda x: not variant(x), task) is None
+
+
 def test_functions_take_no_part_in_pairs():
     def wrong_shape(x):
         return linear(x)[:-1]

@@ -9,6 +9,9 @@ from seqlib.subject.values import Seed
 def degenerate_answers(task):
     """Return functions of the right shape and nothing else.
 
+    They call the reference, so they must be judged with what that calls not refused: as
+    ``dataclasses.replace(task, shortcuts=())``.
+
     Parameters
     ----------
     task : seqlib.exercises.record.Task

@@ -55,14 +55,33 @@ class Fit:
         Where it differs from the right output, as the student does: (case, part).
     complete : bool
         Whether it equals the student's output everywhere.
-    telling : bool
-        Whether the hits contain two different finite numbers or a text. A match of zeros, or
-        of NaN, proves little.
+    values : tuple
+        What the student gave at the hits.
     """
 
     hits: frozenset
     complete: bool
-    telling: bool
+    values: tuple
+
+    @property
+    def telling(self):
+        """Whether the hits prove the mistake although answers elsewhere have another cause.
+
+        They must hold two different finite numbers or a text. A match of zeros, or of NaN,
+        proves little, and one of single truth values nothing: there, any wrong answer equals
+        any other.
+        """
+        arrays = [as_array(value) for value in self.values]
+        if all(array is not None and _is_truth(array) for array in arrays):
+            return False
+        if any(isinstance(v, str | bytes | dict) and v for v in self.values):
+            return True
+        numbers = set()
+        for array in arrays:
+            if array is not None and array.dtype.kind in "biuf":
+                finite = array[np.isfinite(array)].ravel()
+                numbers |= set(finite[:50].tolist())
+        return len(numbers) > 1
 
 
 def diagnose(run, messages):
@@ -169,7 +188,15 @@ class _Evidence:
                 return None
         if not hits and not complete:
             return None
-        return Fit(frozenset(hits), complete, _telling(matched))
+        return Fit(frozenset(hits), complete, tuple(matched))
+
+    def is_constant(self, part):
+        """Whether one part of all answers holds one number and nothing else."""
+        replies = [answer.replies[0] for answer in self.answers]
+        arrays = [as_array(part_of(reply.value, part)) for reply in replies if reply.ok]
+        if any(array is None for array in arrays):
+            return False
+        return len(np.unique(np.concatenate([array.ravel() for array in arrays]))) < 2
 
     def _guess(self, subject, at):
         """Return what a wrong solution answers to a case."""
@@ -227,24 +254,20 @@ def _right(task, answer):
     return reply.ok and _equal(task.tolerance, answer.expected.value, reply.value)
 
 
-def _telling(values):
-    numbers = set()
-    for value in values:
-        array = as_array(value)
-        if isinstance(value, str | bytes | dict) and value:
-            return True
-        if array is not None and array.dtype.kind in "biuf":
-            finite = array[np.isfinite(array)].ravel()
-            numbers |= set(finite[:50].tolist())
-    return len(numbers) > 1
+def _is_truth(array):
+    return array.dtype.kind == "b" and array.size == 1
 
 
 def _pair(evidence, mistakes):
-    """Name two mistakes made together, or the one that all fitting pairs share."""
+    """Name two mistakes made together, or the one that all fitting pairs share.
+
+    Among so many pairs, one may give nothing but zeros: so does an answer that is not there.
+    """
     pairs = [
         set(pair)
         for pair in pairs_of(evidence.task)
-        if (fit := evidence.fit(*pair, only_complete=True)) and fit.hits
+        if (fit := evidence.fit(*pair, only_complete=True))
+        and not all(evidence.is_constant(part) for _, part in fit.hits)
     ]
     if len(pairs) == 1:
         return _named("mistake", [n for n in mistakes if n in pairs[0]], mistakes)
