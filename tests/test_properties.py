@@ -96,7 +96,7 @@ def test_inputs_unmodified():
 
     for subject in (InProcess, Trusted):
         assert outcome(unmodified, in_place, subject=subject) == (
-            "the call changes its arguments in place (position or name: 0)"
+            "the call changes its arguments in place: number 1"
         )
 
 

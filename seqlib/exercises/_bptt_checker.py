@@ -32,7 +32,7 @@ def _differences(E, theta, wrong):
     point = theta if "float32_kept" in wrong else theta.astype(float)
     step = 1e-11 if "step_tiny" in wrong else 1e-5
     numeric = np.zeros(theta.shape)
-    for i in np.ndindex(theta.shape):
+    for i in np.ndindex(theta.shape[:1] if "rows_moved" in wrong else theta.shape):
         plus = point.copy()
         minus = plus if "one_array" in wrong else point.copy()
         plus[i] += step
@@ -233,6 +233,12 @@ TASK = Task(
             "float32_kept",
             "theta stays in float32, where a small step is mostly rounding.",
             "chainer/chainer#3046",
+        ),
+        _mistake(
+            "rows_moved",
+            "Only the first axis is gone through: theta[i] of a matrix is a row, and all its "
+            "entries are moved at once.",
+            "our own: range(len(theta)) in place of all entries",
         ),
     ),
     shortcuts=("seqlib.testing.check_backward",),

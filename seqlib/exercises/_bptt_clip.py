@@ -19,7 +19,9 @@ def reference(grads, c):
 def variant(grads, c, *, wrong=frozenset()):
     """Return gradients and norm, with the mistakes named in ``wrong``."""
     norm = _joint_norm(grads, wrong)
-    if not math.isfinite(norm) and "nonfinite_scaled" not in wrong:
+    if "none_alone" in wrong and not math.isfinite(norm):
+        return None
+    if not (math.isfinite(norm) or _goes_on(norm, wrong)):
         nothing = [np.zeros_like(g) for g in grads] if "nonfinite_zeros" in wrong else None
         return nothing, norm
     if "by_value" in wrong:
@@ -31,6 +33,13 @@ def variant(grads, c, *, wrong=frozenset()):
     if "norm_after" in wrong:
         norm = _joint_norm(clipped, wrong)
     return (norm, clipped) if "norm_first" in wrong else (clipped, norm)
+
+
+def _goes_on(norm, wrong):
+    """Whether gradients are scaled although their norm is not finite."""
+    if "infinite_scaled" in wrong:
+        return math.isinf(norm)
+    return bool(wrong & {"nonfinite_scaled", "nan_kept"})
 
 
 def _joint_norm(grads, wrong):
@@ -59,7 +68,9 @@ def _scale(norm, c, wrong):
         return scale / c
     if "always" in wrong:
         return scale
-    # In this order a NaN stays what it is: the comparison with it is False.
+    # The first of two stays where the second is NaN: the comparison is False.
+    if "nan_kept" in wrong:
+        return min(1.0, scale)
     return max(1.0, scale) if "upside_down" in wrong else min(scale, 1.0)
 
 
@@ -191,6 +202,24 @@ TASK = Task(
             "constant_in_root",
             "The constant 1e-6 is added to the sum of squares, inside the root.",
             "our own: eps inside the root, as in LayerNorm",
+        ),
+        _mistake(
+            "nan_kept",
+            "Gradients with NaN or inf are clipped like others, and where the norm is NaN "
+            "they even stay as they are: `min(1, NaN)` is 1.",
+            "our own: the formula alone, in plain Python",
+        ),
+        _mistake(
+            "infinite_scaled",
+            "Only NaN stops the update: an infinite norm gives the factor 0, and 0 times inf "
+            "is NaN.",
+            "our own: isnan in place of isfinite",
+        ),
+        _mistake(
+            "none_alone",
+            "For a norm that is not finite None is returned alone; the text asks for None and "
+            "the norm.",
+            "our own: return None in place of return None, norm",
         ),
     ),
     shortcuts=("seqlib.np.gradients.clip_grad_norm", "torch.nn.utils.clip_grad_norm_"),

@@ -34,7 +34,9 @@ def variant(dH, dh_T, H, h0, X, W_hh, W_xh, *, wrong=frozenset()):
     slope = tanh_slope(H, np.concatenate([h0[None], H[:-1]]), wrong)
     dA = np.zeros_like(H)
     carry = np.zeros_like(dh_T) if "last_state_ignored" in wrong else dh_T
-    for t in range(T) if "forward_in_time" in wrong else reversed(range(T)):
+    dh = carry
+    steps = range(1 if "ends_early" in wrong else 0, T)
+    for t in steps if "forward_in_time" in wrong else reversed(steps):
         dh = carry
         if "no_carry" in wrong and t < T - 1:
             dh = np.zeros_like(carry)
@@ -245,6 +247,12 @@ TASK = Task(
             "dX is in reverse order of time.",
             "bptt#through-time",
             "our own: appended in a loop that runs backwards, and not turned round",
+        ),
+        Misconception(
+            "ends_early",
+            "The loop ends before the first step, which has no part in the gradients.",
+            "bptt#through-time",
+            "our own: range(T - 1, 0, -1), whose end does not belong to it",
         ),
     ),
     shortcuts=SHORTCUTS,

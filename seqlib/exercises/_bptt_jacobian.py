@@ -22,6 +22,8 @@ def variant(H, W_hh, *, wrong=frozenset()):
         slopes = 1 - np.tanh(H) ** 2
     if "slope_of_previous" in wrong:  # the first step has no state before it here
         slopes = np.concatenate([np.ones_like(H[:1]), slopes[:-1]])
+    if "slope_index" in wrong:
+        slopes = np.roll(slopes, 1, axis=0)
     across = slopes[:, None, :] if "slope_on_columns" in wrong else slopes[:, :, None]
     steps = across * W_hh
     if "from_the_start" in wrong:
@@ -175,6 +177,12 @@ TASK = Task(
             "The norms are the largest entries in size.",
             "our own: max in place of a norm",
             "gradients#norms",
+        ),
+        _mistake(
+            "slope_index",
+            "Each step takes the derivative of tanh from the state before it, and the first "
+            "step from the last state, whose index is -1.",
+            "our own: H[T - l - 1] where H[T - l] is meant",
         ),
     ),
     shortcuts=(

@@ -51,8 +51,8 @@ def variant(dH, H, h0, X, W_hh, W_xh, k1, k2, *, wrong=frozenset()):
             da = dh * slope[t]
             dA[t] += da
             dh = da @ back_weights(W_hh, wrong)
-        if (first == 0 or "dh0_of_every_block" in wrong) and "dh0_zero" not in wrong:
-            dh0 = dh0 + dh
+        if _reaches_start(start, first, wrong):
+            dh0 = dh if "dh0_overwritten" in wrong else dh0 + dh
     if "block_mean" in wrong:
         dA = dA / len(blocks)
     return *parameter_gradients(dA, before, X, wrong), dh0
@@ -89,6 +89,15 @@ def _first_step(start, stop, k2, wrong):
     if "k2_ignored" in wrong:
         return start
     return max(0, (start if "k2_from_start" in wrong else stop) - k2)
+
+
+def _reaches_start(start, first, wrong):
+    """Whether what is left at the end of a pass is taken for a gradient of h0."""
+    if "dh0_zero" in wrong:
+        return False
+    if "dh0_first_block" in wrong:
+        return start == 0
+    return first == 0 or "dh0_of_every_block" in wrong
 
 
 def _injected(t, start, stop, wrong):
@@ -233,6 +242,18 @@ TASK = Task(
             "block_mean",
             "The gradients of the parameters are divided by the number of blocks.",
             "huggingface/transformers#24725",
+        ),
+        _mistake(
+            "dh0_overwritten",
+            "dh0 is what the last pass that reaches the start brings: earlier ones are "
+            "overwritten, not added to.",
+            "our own: dh0 = dh in the loop over blocks",
+        ),
+        _mistake(
+            "dh0_first_block",
+            "dh0 is what the first block brings; later blocks reach the start too where k2 is "
+            "large enough.",
+            "our own: start == 0 where the end of the pass is meant",
         ),
         NO_SLOPE,
         SLOPE_OF_PREVIOUS,

@@ -79,7 +79,7 @@ def _mask(s, n, wrong):
     """Return what is added to the scores, 0 or -inf, of shape (n, s + n)."""
     import torch
 
-    if "no_mask" in wrong:
+    if "no_mask" in wrong or ("no_mask_with_cache" in wrong and s > 0):
         return torch.zeros(n, s + n)
     if "new_in_front" in wrong:
         blocked = torch.ones(n, n, dtype=torch.bool).triu(1)
@@ -275,6 +275,13 @@ TASK = Task(
             "Only the logits of the last token come back.",
             "decoder#cache",
             "our own: what generation needs",
+        ),
+        Misconception(
+            "no_mask_with_cache",
+            "With a cache there is no mask: where several tokens are new, each sees those "
+            "after it.",
+            "decoder#cache",
+            "our own: right for one new token, which may see all",
         ),
     ),
     options={

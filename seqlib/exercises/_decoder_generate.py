@@ -27,6 +27,8 @@ def variant(model, ids, max_new_tokens, context, end, rng, *, wrong=frozenset())
     prompt = ids = np.array(ids)
     B, T = ids.shape
     done = np.zeros(B, bool)
+    if "end_in_prompt" in wrong:
+        done = (ids == end).any(axis=1)
     for _ in range(max_new_tokens):
         logits = np.asarray(model(_window(ids, prompt, context, wrong))).astype(float)
         p = _softmax(logits[:, 0 if "first_position" in wrong else -1])
@@ -277,6 +279,13 @@ TASK = Task(
             "When the last sequence ends, its end token is not written.",
             "decoder#generation",
             "our own: break before the token is appended",
+        ),
+        Misconception(
+            "end_in_prompt",
+            "A sequence whose prompt contains the end token is taken for ended before a token "
+            "is drawn.",
+            "decoder#generation",
+            "our own: ids == end for the prompt and the new tokens alike",
         ),
     ),
     options={"axes": ("batch row", "time step")},

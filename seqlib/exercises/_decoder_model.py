@@ -58,6 +58,8 @@ def variant(vocab_size, context, d, n_layer, n_head, *, wrong=frozenset()):
             self.layers = nn.ModuleList(
                 TransformerLayer(d, n_head, 4 * d, **options) for _ in range(n_layer)
             )
+            if "one_layer_shared" in wrong:
+                self.layers = nn.ModuleList([self.layers[0]] * n_layer)
             self.norm = nn.LayerNorm(d)
             self.b = nn.Parameter(torch.zeros(vocab_size))
 

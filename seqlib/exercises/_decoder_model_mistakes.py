@@ -108,4 +108,11 @@ MISCONCEPTIONS = (
         "decoder#loss-at-init",
         "huggingface/transformers#26441",
     ),
+    Misconception(
+        "one_layer_shared",
+        "The list holds one and the same layer several times, so all layers share their "
+        "parameters.",
+        "decoder#model",
+        "our own: [layer] * n_layer",
+    ),
 )

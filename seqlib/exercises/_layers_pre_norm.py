@@ -29,7 +29,9 @@ def variant(X, layers, gamma, eps, *, wrong=frozenset()):
         X = _layer(start if "layers_side_by_side" in wrong else X, *layer, eps, wrong)
         if "final_norm_everywhere" in wrong:
             X = _norm(X, gamma, eps, wrong)
-        outputs.append(X)
+        outputs.append(_norm(X, gamma, eps, wrong) if "outputs_normalised" in wrong else X)
+    if "one_array" in wrong:
+        outputs = [X for _ in outputs]
     if wrong & {"no_final_norm", "final_norm_everywhere"}:
         Y = X
     else:
@@ -248,6 +250,20 @@ TASK = Task(
             "Y and the outputs of the layers are returned in the other order.",
             "transformer#pre-norm",
             "our own: the outputs are found first",
+        ),
+        Misconception(
+            "one_array",
+            "All entries of the list are the output of the last layer, as when every layer "
+            "changes one array in place and the list holds it several times.",
+            "transformer#pre-norm",
+            "our own: X += in the loop, then append(X)",
+        ),
+        Misconception(
+            "outputs_normalised",
+            "The list holds the outputs of the layers after the norm; they are asked for as "
+            "they are.",
+            "transformer#final-norm",
+            "our own: the norm at the end applied before append",
         ),
     ),
     options={"axes": ("token", "feature"), "parts": ("Y", "outputs")},

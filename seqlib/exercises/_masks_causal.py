@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from seqlib.exercises._masks_padding import FILLINGS, filled
+from seqlib.exercises._masks_padding import FILLINGS, allowed_is_true, filled
 from seqlib.exercises.record import Case, Criterion, Misconception, Task
 
 
@@ -37,6 +37,11 @@ def _allowed(i, j, n_q, n_k, past, wrong):
         offset = offset + 1
     allowed = j >= i + offset if "wrong_triangle" in wrong else j <= i + offset
     return allowed & (j >= past) if "past_blocked" in wrong else allowed
+
+
+def booleans_allowed(n_q, n_k, past):
+    """Return True where query i may look at key j."""
+    return variant(n_q, n_k, past) == 0
 
 
 def cases(rng):
@@ -140,6 +145,7 @@ TASK = Task(
             "our own: rows and columns of M exchanged",
         ),
         *FILLINGS,
+        allowed_is_true(booleans_allowed),
     ),
     shortcuts=("seqlib.np.masks.causal_mask",),
 )

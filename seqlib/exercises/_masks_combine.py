@@ -51,6 +51,8 @@ def _combined(masks, wrong):
             return functools.reduce(np.multiply, masks)
         if "either" in wrong:
             return functools.reduce(np.maximum, masks)
+        if "smallest" in wrong:
+            return functools.reduce(np.minimum, masks)
         return functools.reduce(np.add, masks)
 
 
@@ -229,6 +231,13 @@ TASK = Task(
             "M is returned alone; the text asks for M and empty.",
             "masks#empty-rows",
             "our own: the sum is taken for the whole task",
+        ),
+        Misconception(
+            "smallest",
+            "Of the entries of all masks the smallest one is taken, not the sum, so biases do "
+            "not add up.",
+            "masks#both",
+            "our own: blocked beats allowed, with np.minimum",
         ),
     ),
     shortcuts=("seqlib.np.masks.to_additive",),

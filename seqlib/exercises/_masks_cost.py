@@ -124,7 +124,8 @@ TASK = Task(
         ),
         Misconception(
             "scores_alone",
-            "Of the two products of attention only one is counted.",
+            "Attention is counted by half: one of its two products is missing, or half of the "
+            "pairs are left out as blocked.",
             "complexity#flops",
             "our own: QK^T alone",
         ),

@@ -83,8 +83,17 @@ def _differ(one, other, wrong):
     return bool((np.abs(one - other) > limit).any())
 
 
-def _mistake(name, says, source, also=()):
-    return Misconception(name, says, "masks#leak-test", source, also=also)
+def last_token_changed(model, ids, rng):
+    """Change the last token of every row, and compare all logits in front of it."""
+    before = np.asarray(model(ids))
+    changed = np.array(ids)
+    changed[:, -1] = (changed[:, -1] + 1) % before.shape[-1]
+    after = np.asarray(model(changed))
+    return bool((np.abs(before[:, :-1] - after[:, :-1]) > 1e-6).any())
+
+
+def _mistake(name, says, source, also=(), function=None):
+    return Misconception(name, says, "masks#leak-test", source, function, also)
 
 
 TASK = Task(
@@ -114,8 +123,8 @@ TASK = Task(
         ),
         _mistake(
             "exact",
-            "The logits must be equal to the last bit; rounding makes those of right models "
-            "differ too.",
+            "The tolerance is 0 or so narrow that rounding counts as a leak: logits of right "
+            "models in float32 differ by up to 1e-6.",
             "stanford-cs336/assignment1-basics#49",
             also=("np.allclose with its own tolerances, of which one is 1e-8",),
         ),
@@ -193,6 +202,13 @@ TASK = Task(
             "means_compared",
             "The means of the logits are compared, so that changes may cancel.",
             "our own: one number for all logits",
+        ),
+        _mistake(
+            "last_token_changed",
+            "Only the last token is changed, in all sequences at once: leaks between earlier "
+            "steps, between sequences and of the length stay hidden.",
+            "our own: the worked example, made into a test",
+            function=last_token_changed,
         ),
     ),
     seconds=5.0,

@@ -24,11 +24,7 @@ def variant(lengths, n, side="right", *, wrong=frozenset()):
 
 
 def _real(lengths, n, side, wrong):
-    count = lengths[:, None]
-    if "one_short" in wrong:
-        count = count - 1
-    elif "one_long" in wrong:
-        count = count + 1
+    count = lengths[:, None] + _miscounted(side, wrong)
     left = side == "left" and "side_ignored" not in wrong
     if "sides_exchanged" in wrong:
         left = side != "left"
@@ -37,6 +33,13 @@ def _real(lengths, n, side, wrong):
         return (j < count) & ~(("full_blocked" in wrong) & (count == n))
     real = j >= (count if "left_counts_tokens" in wrong else n - count)
     return real | (("empty_open" in wrong) & (count == 0))
+
+
+def _miscounted(side, wrong):
+    """Return how many tokens too many are let through on this side."""
+    if "one_short" in wrong or ("left_one_short" in wrong and side == "left"):
+        return -1
+    return int("one_long" in wrong or ("right_one_long" in wrong and side == "right"))
 
 
 def filled(allowed, wrong):
@@ -49,6 +52,26 @@ def filled(allowed, wrong):
         with np.errstate(invalid="ignore"):
             return np.where(allowed, 0.0, 1.0) * -np.inf
     return np.where(allowed, 0.0, -1e9 if "large_number" in wrong else -np.inf)
+
+
+def booleans_allowed(lengths, n, side="right"):
+    """Return True at real tokens."""
+    return variant(lengths, n, side) == 0
+
+
+def allowed_is_true(function):
+    """Return the mistake of a mask of booleans that are True where a query may look.
+
+    No switch: with the other triangle it would be a mask of the other booleans.
+    """
+    return Misconception(
+        "booleans_allowed",
+        "The mask holds True where a query may look; the M of the notes is added to scores, "
+        "so it holds numbers.",
+        "masks#additive",
+        "our own: the booleans of torch's scaled_dot_product_attention",
+        function,
+    )
 
 
 def _shaped(M, wrong):
@@ -88,8 +111,8 @@ def cases(rng):
 FILLINGS = (
     Misconception(
         "booleans",
-        "The mask holds True and False; the M of the notes is added to scores, so it holds "
-        "numbers.",
+        "The mask holds True where a key is blocked; the M of the notes is added to scores, "
+        "so it holds numbers.",
         "masks#additive",
         "pytorch/pytorch#27968",
     ),
@@ -199,7 +222,22 @@ TASK = Task(
             "masks#padding",
             "ArrowLuo/CLIP4Clip#22",
         ),
+        Misconception(
+            "right_one_long",
+            "With padding on the right one position too many is let through, the first "
+            "padding of each sequence.",
+            "masks#padding",
+            "our own: j <= lengths on one side, and the other side right",
+        ),
+        Misconception(
+            "left_one_short",
+            "With padding on the left one position too many is blocked, the first token of "
+            "each sequence.",
+            "masks#padding",
+            "our own: j > n - lengths on one side, and the other side right",
+        ),
         *FILLINGS,
+        allowed_is_true(booleans_allowed),
     ),
     shortcuts=("seqlib.np.masks.padding_mask", "seqlib.np.masks.padding_from_lengths"),
 )

@@ -23,6 +23,8 @@ def variant(ids, B, T, *, wrong=frozenset()):
         Y = ids[(places + 2) % len(ids)]
     if "rolled_in_window" in wrong:
         Y = np.roll(X, -1, axis=-1)
+    if "rolled_in_text" in wrong:
+        Y = ids[(places + 1) % places.size]
     if "time_first" in wrong:
         X, Y = np.swapaxes(X, 1, 2), np.swapaxes(Y, 1, 2)
     if "rows_first" in wrong:
@@ -166,6 +168,13 @@ TASK = Task(
             "The numbers are right, but the axes are row, batch number, time step.",
             "sequences#batches",
             "our own: the axis of batches is not moved to the front",
+        ),
+        Misconception(
+            "rolled_in_text",
+            "The tokens that are left over are cut off before the shift, so the very last "
+            "target is the first token of the text.",
+            "sequences#shifted-targets",
+            "our own: np.roll of the inputs, all of them in a row",
         ),
     ),
     options={"axes": ("batch", "row", "time step"), "parts": ("X", "Y")},

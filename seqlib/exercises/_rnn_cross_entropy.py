@@ -31,6 +31,8 @@ def variant(Z, y, ignored=-100, *, wrong=frozenset()):
     )
     if "sequences_over_T" in wrong:
         sequences = losses.mean()
+    if "filled_over_T" in wrong:
+        sequences = losses[counts > 0].mean() if counts.any() else 0.0
     if "nothing_counted_nan" in wrong and not counted.any():
         tokens = sequences = np.nan
     if "token_mean_twice" in wrong:
@@ -225,6 +227,13 @@ TASK = Task(
             "NVIDIA-NeMo/Megatron-Bridge#3117",
         ),
         NAIVE_SOFTMAX,
+        Misconception(
+            "filled_over_T",
+            "For the mean over sequences each sum is divided by T, padding included; only "
+            "sequences without a target are left out.",
+            "sequences#ignored-targets",
+            "our own: the 1/T of equation (3), read as it stands",
+        ),
     ),
     # Measured in float32: 2e-5 for logits near 1000, everything else agrees to 1e-6.
     tolerance=Tolerance(rtol32=1e-5, atol32=2e-4),

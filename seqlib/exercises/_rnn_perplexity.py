@@ -26,12 +26,16 @@ def variant(losses, counts, *, wrong=frozenset()):
     nats = sums.sum() / (len(counts) if "divided_by_batches" in wrong else counts.sum())
     if "mean_of_means" in wrong:
         nats = losses.mean()
+    if "mean_of_counted_means" in wrong:
+        nats = losses[counts > 0].mean()
     with np.errstate(over="ignore"):
         perplexity = _perplexity(nats, losses, counts, wrong)
     bits = nats / math.log(2)
     if "bits_multiplied" in wrong:
         bits = nats * math.log(2)
-    return perplexity, nats if "bits_are_nats" in wrong else bits
+    if "bits_are_nats" in wrong:
+        bits = nats
+    return (bits, perplexity) if "parts_exchanged" in wrong else (perplexity, bits)
 
 
 def _perplexity(nats, losses, counts, wrong):
@@ -149,6 +153,19 @@ TASK = Task(
             "The loss of a batch without tokens is multiplied by 0, but 0 times NaN is NaN.",
             "sequences#perplexity",
             "pytorch/pytorch#75181",
+        ),
+        Misconception(
+            "mean_of_counted_means",
+            "Batches without tokens are left out, and the losses of the others are averaged "
+            "as if they had equally many tokens.",
+            "sequences#perplexity",
+            "our own: a selection by counts > 0, then mean()",
+        ),
+        Misconception(
+            "parts_exchanged",
+            "The bits per token are returned first, the perplexity second.",
+            "sequences#perplexity",
+            "our own: the loss is found first",
         ),
     ),
     options={"parts": ("the perplexity", "the number of bits")},

@@ -25,7 +25,8 @@ def wrong_counts_of_pairs(words, times, *, wrong=frozenset()):
             once = "times_ignored" in wrong or (
                 "first_counts_one" in wrong and pair not in counts
             )
-            counts[pair] = counts.get(pair, 0) + (1 if once else n)
+            before = 0 if "overwritten" in wrong else counts.get(pair, 0)
+            counts[pair] = before + (1 if once else n)
     return counts
 
 
@@ -168,6 +169,13 @@ TASK = Task(
             "Of a word that is listed twice only the last entry counts.",
             "tokens#pair-counts",
             "umran666/UniqToken#8",
+        ),
+        Misconception(
+            "overwritten",
+            "Every place of a pair overwrites its count, so only the last word that has the "
+            "pair counts, and once.",
+            "tokens#pair-counts",
+            "our own: counts[pair] = n in place of +=",
         ),
     ),
     shortcuts=("seqlib.text.naive.pair_counts", "seqlib.text.learning.PairCounts"),

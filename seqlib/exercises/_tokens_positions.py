@@ -18,7 +18,8 @@ def variant(T, d, offsets, base, *, wrong=frozenset()):
     position = _positions(T, offsets, wrong)
     column = np.arange(d)
     base = 10000.0 if "base_ignored" in wrong else float(base)
-    angle = position[..., None] * base ** -_exponents(column, d, wrong)
+    sign = 1 if "exponent_positive" in wrong else -1
+    angle = position[..., None] * base ** (sign * _exponents(column, d, wrong))
     sine = column % 2 == 0
     if "halves" in wrong:  # all sines in front, then all cosines
         order = np.argsort(column % 2, kind="stable")
@@ -186,6 +187,13 @@ TASK = Task(
             "The base is 10000, whatever the argument says.",
             "positions#frequencies",
             "our own: a number written into the formula",
+        ),
+        Misconception(
+            "exponent_positive",
+            "The minus sign of the exponent is missing: the frequencies grow from pair to "
+            "pair.",
+            "positions#frequencies",
+            "our own: a product with the power where a quotient is meant",
         ),
     ),
     options={"axes": ("sequence", "time step", "feature")},

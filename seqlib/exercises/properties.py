@@ -87,8 +87,10 @@ def inputs_unmodified(inputs):
     def holds(call, rng):
         call(*inputs(rng))
         if call.last.modified:
-            changed = ", ".join(call.last.modified)
-            return f"the call changes its arguments in place (position or name: {changed})"
+            changed = " and ".join(
+                f"number {int(at) + 1}" if at.isdigit() else at for at in call.last.modified
+            )
+            return f"the call changes its arguments in place: {changed}"
         return None
 
     return holds
