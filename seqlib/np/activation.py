@@ -203,8 +203,10 @@ def softmax(x, *, axis=-1):
     ----------
     Lecture notes, equations (6) and (7).
     """
-    e = np.exp(_shift(x, axis))
-    e /= _total(e, axis)  # in place: fresh memory of this size takes longer than the division
+    e = _shift(x, axis)
+    # In place: fresh memory of this size takes longer than the arithmetic.
+    e = np.exp(e, out=e if e.dtype.kind == "f" else None)
+    e /= _total(e, axis)
     return e
 
 
