@@ -43,6 +43,7 @@ STUDENTS = {
                 return memory.setdefault(x.shape, x + len(memory))
         """,
         "a set": "f = lambda x, *, width: {1}",
+        "many axes": "f = lambda x, *, width: np.zeros((1,) * 33)",
         "warns": "f = lambda x, *, width: np.log(0 * x)",
         "exits": "import sys\nf = lambda x, *, width: sys.exit(0)",
     },
@@ -83,6 +84,7 @@ STUDENTS = {
                 return "".join(f"{len(run)}{run[0]}" for run in runs), counts
         """,
         "wrong": "f = lambda text: (text.upper(), {})",
+        "half a pair": "f = lambda text: (text + '\\ud800', {'\\udfff': 1})",
     },
     "module": {
         "right": """

@@ -76,6 +76,12 @@ def test_arrays_get_the_byte_order_of_this_machine():
     assert reduce(np.arange(2, dtype=np.longdouble)).dtype == np.float64
 
 
+def test_half_of_a_surrogate_pair_is_a_question_mark():
+    """It cannot be sent, and both sides shall see the same."""
+    assert reduce(["\ud83d\ude00", "\U0001f600", "a\udcffb"]) == ["??", "\U0001f600", "a?b"]
+    assert reduce({np.str_("\udc80"): b"\xed"}) == {"?": b"\xed"}
+
+
 def test_numpy_scalars_are_arrays_without_axes():
     plain = reduce(np.float32(1.5))
     assert (plain.shape, plain.dtype, plain.item()) == ((), np.float32, 1.5)
@@ -195,6 +201,7 @@ def test_other_subclasses_become_their_base():
         ("x" * 2**24, "larger than 32 MiB"),
         (range(10**12), "more than 100000 parts"),
         (10**2000, "more than 4096 bits"),
+        (np.zeros((1,) * 33), "the result has an array of more than 32 axes"),
         ({np.float64: 1}, "is or contains a type"),
         ({(1, b"x"): np.zeros(1), "y": object()}, "is or contains an object"),
     ],
@@ -289,6 +296,8 @@ def test_tensors_are_read_from_their_buffer():
 
     plain = reduce(torch.arange(4.0).as_subclass(LyingTensor))
     np.testing.assert_array_equal(plain, [0, 1, 2, 3])
+    with pytest.raises(UnsupportedValue, match="more than 32 axes"):
+        reduce(torch.zeros((1,) * 33))
     parameter = torch.nn.Parameter(torch.arange(6.0).reshape(2, 3))
     np.testing.assert_array_equal(reduce(parameter.T), [[0, 3], [1, 4], [2, 5]])
     assert reduce(torch.ones(2, dtype=torch.bfloat16)).dtype == np.float32

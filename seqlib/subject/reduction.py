@@ -11,6 +11,7 @@ import numpy as np
 MAX_BYTES = 32 * 2**20
 MAX_NODES = 100_000
 MAX_DEPTH = 16
+MAX_AXES = 32
 MAX_INT_BITS = 4096
 
 
@@ -24,6 +25,7 @@ def reduce(value, what="the result"):
     Subclasses become their base class: a ``numpy.matrix`` or a masked array its buffer, an
     ``nn.Parameter`` or any other CPU tensor an ndarray (bfloat16 as float32), a named tuple a
     tuple, a NumPy scalar a 0-d array. Arrays are copied, in C order and native byte order.
+    Half of a surrogate pair, which no UTF-8 holds, becomes a question mark.
 
     Raises
     ------
@@ -78,7 +80,9 @@ class _Reduction:
             return self._tensor(torch, value)
         raise UnsupportedValue(_refusal(value, self.what))
 
-    def _spend(self, nodes=0, size=0):
+    def _spend(self, nodes=0, size=0, axes=0):
+        if axes > MAX_AXES:
+            raise UnsupportedValue(f"{self.what} has an array of more than {MAX_AXES} axes")
         self.nodes -= nodes
         self.bytes -= size
         if self.nodes < 0:
@@ -95,8 +99,11 @@ class _Reduction:
         return value
 
     def _text(self, text):
-        self._spend(size=len(text) * (4 if type(text) is str else 1))
-        return text
+        if type(text) is bytes:
+            self._spend(size=len(text))
+            return text
+        self._spend(size=4 * len(text))
+        return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
     def _scalar(self, value):
         if issubclass(type(value), np.str_):
@@ -111,7 +118,7 @@ class _Reduction:
                 f"{self.what} is an array of dtype {array.dtype}, not of numbers"
                 + ("; are its rows of equal length?" if array.dtype.kind == "O" else "")
             )
-        self._spend(size=array.nbytes)
+        self._spend(size=array.nbytes, axes=array.ndim)
         dtype = array.dtype.newbyteorder("=")
         if dtype.itemsize > (16 if dtype.kind == "c" else 8):  # long double
             dtype = np.dtype(complex if dtype.kind == "c" else float)
@@ -126,7 +133,7 @@ class _Reduction:
                 raise UnsupportedValue(
                     f"{self.what} is a tensor without values (device 'meta')"
                 )
-            self._spend(size=tensor.numel() * tensor.element_size())
+            self._spend(size=tensor.numel() * tensor.element_size(), axes=tensor.dim())
             if tensor.dtype == torch.bfloat16:
                 tensor = tensor.float()
             array = tensor.cpu().resolve_conj().resolve_neg().numpy()
