@@ -4,12 +4,17 @@ import contextlib
 import functools
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from seqlib.grading.pool import Failure, WorkerProcess, run_jobs
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def do(folder, job):
@@ -96,6 +101,56 @@ def test_leaving_the_loop_ends_all_workers_in_good_order(tmp_path):
     for number in began:
         with pytest.raises(ProcessLookupError):
             os.kill(int(number), 0)
+
+
+IMPORTING = """
+import contextlib, multiprocessing, os, pathlib, time
+
+if multiprocessing.current_process().name != "MainProcess":
+    pathlib.Path(__file__).with_name(f"importing-{os.getpid()}").touch()
+    time.sleep(60)
+
+
+@contextlib.contextmanager
+def worker():
+    yield abs
+"""
+INTERRUPTED = """
+import os, pathlib, signal, time
+
+from importing import worker
+from seqlib.grading.pool import run_jobs
+
+if __name__ == "__main__":
+    running = run_jobs(worker, [1, 2], workers=2)
+    while len(list(pathlib.Path(__file__).parent.glob("importing-*"))) < 2:
+        time.sleep(0.01)
+    try:
+        os.killpg(0, signal.SIGINT)
+        next(running)
+    except KeyboardInterrupt:
+        time.sleep(0.5)
+        running.close()
+        print("ended")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes of a terminal")
+def test_ctrl_c_while_workers_start_is_the_parents_alone(tmp_path):
+    (tmp_path / "importing.py").write_text(IMPORTING)
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
+    ended = subprocess.run(
+        [sys.executable, tmp_path / "interrupted.py"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (ended.stdout, ended.stderr) == ("ended\n", "")
+    for mark in tmp_path.glob("importing-*"):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(mark.name.rpartition("-")[2]), 0)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ import sys
 import time
 from collections import deque
 from dataclasses import dataclass
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, resource_tracker
 
 ATTEMPTS = 3
 JOB_SECONDS = 1800.0
 # One thread each: as many workers as cores are busy already.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_MASKS = hasattr(signal, "pthread_sigmask")  # not on Windows
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,8 @@ class WorkerProcess:
         before = {name: os.environ.get(name) for name in _THREADS}
         os.environ.update(dict.fromkeys(_THREADS, "1"))
         try:
-            self._process.start()
+            with _no_interrupt():
+                self._process.start()
         finally:
             for name, value in before.items():
                 os.environ.pop(name) if value is None else os.environ.update({name: value})
@@ -208,6 +210,8 @@ def _work(make_worker, pipe):
     """Do jobs until the parent closes the pipe or ends."""
     # Ctrl-C reaches every process of the terminal; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if _MASKS:  # a student's code in this process is interrupted at its time limit
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # The end of a worker must reach its sandbox, so it is not to be sudden.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with contextlib.ExitStack() as stack:
@@ -227,6 +231,24 @@ def _work(make_worker, pipe):
                 answer = ("done", do(job))
             except Exception as error:
                 answer = ("failed", f"{type(error).__name__}: {error}")
+
+
+@contextlib.contextmanager
+def _no_interrupt():
+    """Let processes that are started now receive no Ctrl-C before they ignore it.
+
+    Each would write a traceback in the middle of what it imports. The parent receives its own
+    at the end of this context.
+    """
+    if not _MASKS:
+        yield
+        return
+    resource_tracker.ensure_running()  # its start, with that of a process, unblocks Ctrl-C
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _how(code):
