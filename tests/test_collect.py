@@ -794,6 +794,8 @@ def test_one_file_each_named_after_the_student(course, tmp_path):
         (["ada_tiny_final.ipynb"], {}, ["ada_tiny_final.ipynb"]),
         (["ada_tiny (2).ipynb"], {}, ["ada_tiny (2).ipynb"]),
         (["ada.ipynb", "ada-1.ipynb"], {"ada"}, ["ada-1.ipynb"]),
+        (["ada.ipynb", "ada-copy1.ipynb"], {"ada"}, ["ada-copy1.ipynb"]),
+        (["ada.ipynb", "ADA-Copy1.ipynb"], {"ada"}, ["ADA-Copy1.ipynb"]),
         (["ada/tiny.ipynb", "tiny_ada-1.ipynb"], {"ada"}, ["tiny_ada-1.ipynb"]),
         (["team-1.ipynb", "team-2.ipynb"], {"team-1", "team-2"}, []),
         (["team-1/tiny.ipynb", "team/tiny.ipynb"], {"team", "team-1"}, []),

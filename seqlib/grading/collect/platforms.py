@@ -70,7 +70,7 @@ _AGAIN = re.compile(
     r"(?P<stem>.+?)-(?:\d+|[0-9a-f-]{36})(?P<ending>\.[A-Za-z0-9.]+)", re.DOTALL
 )
 # What programs and platforms add to the name of a file where there is one of that name.
-_COPY = re.compile(r"(?:-Copy| ?\(|-)(\d{0,9})\)?", re.IGNORECASE)
+_COPY = re.compile(r"(?i:-Copy| ?\(|-)(\d{0,9})\)?")
 _NOTEBOOK = (".ipynb", ".ipynb.txt", ".ipynb.json")
 
 
@@ -500,7 +500,7 @@ def _read_generic(members, reading, export, assignment, roster):
         top = member.spelled[0]
         folder = len(member.parts) > 1
         ways[top] = [(top, 0)] if folder else _students_in(top, assignment, whole)
-    plain = {composed(found[0][0]) for found in ways.values() if len(found) == 1}
+    plain = {folded(found[0][0]) for found in ways.values() if len(found) == 1}
     spellings = {}
     groups = {}
     for member in members:
@@ -586,7 +586,9 @@ def _named(ways, plain, roster):
         # Where the number is behind the assignment's name, or somebody has the name without
         # the number, it may be a second file of theirs.
         student, number = ways[-1]
-        doubtful = len(ways) > 1 and (bool(ways[0][1]) or number == 0 or student in plain)
+        doubtful = len(ways) > 1 and (
+            bool(ways[0][1]) or number == 0 or folded(student) in plain
+        )
     if doubtful:
         either = " or ".join(student for student, _ in ways)
         return "", 0, f"it may be of {either}; rename it, or give a roster that has one of them"
@@ -608,7 +610,7 @@ def _without_ending(name):
 def _stem(name):
     """Return a file's name without its ending and the number of a copy, for comparison."""
     stem = _without_ending(name)
-    return folded(re.sub(r"(?:-Copy\d+| ?\(\d+\)|-\d+)$", "", stem))
+    return folded(re.sub(r"(?i:-Copy\d+| ?\(\d+\)|-\d+)$", "", stem))
 
 
 def original_name(platform, name, expected):
