@@ -288,6 +288,28 @@ assert signal.getsignal(signal.SIGINT) is signal.{handler}
     assert run.stdout.count("no answer within 0.2 s; is there a loop that does not end?") >= 3
 
 
+def test_a_limit_counts_computing_and_not_what_others_do_meanwhile():
+    """Code that is halted or waits has three times as long, like on the grader's machine."""
+    code = """
+import time
+from seqlib.subject.inprocess import InProcess
+def waits(seconds):
+    time.sleep(seconds)
+    return "waited"
+def computes(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return "computed"
+for function, seconds in ((waits, 1.5), (computes, 1.5), (computes, 0.5)):
+    reply = InProcess(function).perform({"do": "call", "args": [seconds], "seconds": 1.0})
+    print(reply.value, reply.fault)
+"""
+    run = run_python(code)
+    assert run.stderr == ""
+    assert run.stdout.splitlines() == ["waited None", "None timeout", "computed None"]
+
+
 def test_the_report_can_be_printed_in_any_encoding():
     code = f"{REGISTER}\nprint(check('fixtures.run_lengths', lambda text: ('é' + text, {{}})))"
     run = run_python(code, PYTHONIOENCODING="ascii")

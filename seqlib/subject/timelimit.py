@@ -3,16 +3,27 @@
 import contextlib
 import signal
 import threading
+import time
 
+PATIENCE = 3.0  # seconds on the clock for each CPU second of a limit
 AGAIN = 0.5  # code that swallows the first interrupt gets another one
+LOOK = 0.01  # shortest wait between two looks at the time that is left
 
 
 class TimeLimit:
-    """Context that interrupts the main thread after some seconds, as Ctrl-C does.
+    """Context that interrupts the main thread after some CPU seconds, as Ctrl-C does.
+
+    CPU seconds, so that the same code gets the same answer on a busy machine. Code that waits
+    is stopped when ``PATIENCE`` times as many seconds have passed on the clock.
 
     It needs the main thread, Python's own handler of Ctrl-C, and threads; without them (in
     the browser, say) there is no limit. A process in the background may ignore Ctrl-C: then it
     heeds it within this context. A long call into compiled code ends first.
+
+    Parameters
+    ----------
+    seconds : float or None
+        CPU seconds of the process; None is no limit.
 
     Attributes
     ----------
@@ -45,8 +56,13 @@ class TimeLimit:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _watch(self):
+        used, end = time.process_time(), time.monotonic() + PATIENCE * self.seconds
         wait = self.seconds
         while not self._over.wait(wait):
+            left = min(used + self.seconds - time.process_time(), end - time.monotonic())
+            if left > 0:
+                wait = max(left, LOOK)
+                continue
             with self._lock:
                 if self._over.is_set():
                     return

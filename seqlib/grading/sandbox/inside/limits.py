@@ -2,6 +2,8 @@
 
 from dataclasses import asdict, dataclass, replace
 
+from ....subject.timelimit import PATIENCE
+
 MIB = 2**20
 
 
@@ -45,7 +47,7 @@ class Limits:
     call: float = 5.0
     cell: float = 30.0
     submission: float = 120.0
-    patience: float = 3.0
+    patience: float = PATIENCE
     memory: int = 1536 * MIB
     address_space: int = 2048 * MIB
     processes: int = 24
