@@ -122,6 +122,8 @@ from importing import worker
 from seqlib.grading.pool import run_jobs
 
 if __name__ == "__main__":
+    # A shell that starts something in the background has it ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     running = run_jobs(worker, [1, 2], workers=2)
     while len(list(pathlib.Path(__file__).parent.glob("importing-*"))) < 2:
         time.sleep(0.01)
