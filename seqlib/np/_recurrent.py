@@ -68,28 +68,31 @@ def split_columns(weight):
     return np.ascontiguousarray(weight.reshape(K, H // columns, columns).swapaxes(0, 1))
 
 
-def multiply(rows, weight, out):
-    """Write ``rows @ weight`` for weights in narrow matrices.
+def in_columns(out, weight):
+    """View where ``rows @ weight`` is to go as the product with narrow matrices fills it.
+
+    The view is made once, before a loop over time with ``np.matmul(rows, weight, out=view)``.
 
     Parameters
     ----------
-    rows : ndarray of shape (B, K)
-        The rows to multiply.
-    weight : ndarray of shape (..., n, K, H / n)
-        The columns of the weights.
     out : ndarray of shape (..., B, H)
         Where the products go.
+    weight : ndarray of shape (..., n, K, H / n)
+        The columns of the weights.
+
+    Returns
+    -------
+    ndarray of shape (..., n, B, H / n)
     """
     *_, n, _, columns = weight.shape
-    out = out.reshape(*out.shape[:-1], n, columns).swapaxes(-2, -3)  # a view
-    np.matmul(rows, weight, out=out)
+    return out.reshape(*out.shape[:-1], n, columns).swapaxes(-2, -3)
 
 
 def times(rows, weight):
     """Return ``rows @ weight`` for the narrow matrices that hold a weight's columns."""
     n, _, columns = weight.shape
     y = np.empty((len(rows), n * columns), np.result_type(rows, weight))
-    multiply(rows, weight, out=y)
+    np.matmul(rows, weight, out=in_columns(y, weight))
     return y
 
 

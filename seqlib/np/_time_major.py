@@ -88,7 +88,7 @@ def stack_weights(weight_ih, weight_hh, bias_ih, bias_hh, gates, dtype):
     Returns
     -------
     ndarray of shape (gates, n, D + 1 + H, H / n)
-        Each gate's columns in n matrices, for :func:`multiply`.
+        Each gate's columns in n matrices, for :func:`in_columns`.
     """
     D, H = weight_ih.shape[1], weight_hh.shape[1]
     columns = narrow(H, (D + 1 + H) * np.dtype(dtype).itemsize)

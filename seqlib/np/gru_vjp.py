@@ -3,7 +3,7 @@
 import numpy as np
 
 from seqlib._recurrent import check_sequence
-from seqlib.np._recurrent import logistic_of_negative, multiply, split_columns
+from seqlib.np._recurrent import in_columns, logistic_of_negative, split_columns
 from seqlib.np._time_major import Steps, remember, restore, stack_weights
 
 __all__ = ["gru_with_vjp"]
@@ -52,20 +52,24 @@ def gru_with_vjp(
     n_from_x, n_from_h = weight_n[:, : D + 1], weight_n[:, D + 1 :]
     saved = np.empty((T, 5, B, H), dtype)  # r, z, m, n, n - h
     h, product = steps.h, np.empty((B, H), dtype)
+    product_columns = in_columns(product, weight)
+    gates_columns, m_columns, n_columns = (
+        in_columns(saved[:, part], weight) for part in (slice(2), 2, 3)
+    )
     for t in range(T):
         r, z, m, n, change = saved[t]
         gates = saved[t, :2]
-        multiply(steps.rows[t], weight, out=gates)
+        np.matmul(steps.rows[t], weight, out=gates_columns[t])
         logistic_of_negative(gates)
         if reset_after:
-            multiply(h[t], n_from_h, out=m)
+            np.matmul(h[t], n_from_h, out=m_columns[t])
             if bias_hh is not None:
                 m += bias_hh[2 * H :]
             np.multiply(r, m, out=product)
         else:
             np.multiply(r, h[t], out=m)
-            multiply(m, n_from_h, out=product)
-        multiply(steps.rows[t, :, : D + 1], n_from_x, out=n)
+            np.matmul(m, n_from_h, out=product_columns)
+        np.matmul(steps.rows[t, :, : D + 1], n_from_x, out=n_columns[t])
         n += product
         np.tanh(n, out=n)
         np.subtract(n, h[t], out=change)
@@ -83,6 +87,8 @@ def gru_with_vjp(
         into_h = split_columns(weight_hh if reset_after else weight_hh[: 2 * H])
         into_m = split_columns(weight_hh[2 * H :])
         slope, (d_m, dn, slope_n) = np.empty((2, B, H), dtype), np.empty((3, B, H), dtype)
+        dh_columns, d_m_columns = in_columns(product, into_h), in_columns(d_m, into_m)
+        one = np.ones((), dtype)
         for start, stop in reversed(steps.blocks()):
             da = np.empty((stop - start, B, 4, H), dtype)
             for t in reversed(range(start, stop)):
@@ -99,22 +105,22 @@ def gru_with_vjp(
                 np.multiply(product, slope[1], out=da_z)
                 dh -= dn
                 np.square(n, out=slope_n)
-                np.subtract(1, slope_n, out=slope_n)
+                np.subtract(one, slope_n, out=slope_n)
                 dn *= slope_n
                 da_n[:] = dn
                 if reset_after:
                     np.multiply(dn, r, out=da_m)
                     np.multiply(dn * m, slope[0], out=da_r)
                     restore(frozen, (da_t, 0))
-                    multiply(rows[:, H:], into_h, out=product)
+                    np.matmul(rows[:, H:], into_h, out=dh_columns)
                 else:
-                    multiply(dn, into_m, out=d_m)
+                    np.matmul(dn, into_m, out=d_m_columns)
                     np.multiply(d_m, r, out=product)
                     dh += product
                     d_m *= h[t]
                     np.multiply(d_m, slope[0], out=da_r)
                     restore(frozen, (da_t, 0))
-                    multiply(rows[:, H : 3 * H], into_h, out=product)
+                    np.matmul(rows[:, H : 3 * H], into_h, out=dh_columns)
                 dh += product
                 restore(frozen, (dh, dh_old))
             rows, inputs = da.reshape(-1, 4 * H), steps.flat(start, stop)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from seqlib._recurrent import check_sequence
-from seqlib.np._recurrent import logistic_of_negative, multiply, split_columns
+from seqlib.np._recurrent import in_columns, logistic_of_negative, split_columns
 from seqlib.np._time_major import Steps, remember, restore, stack_weights
 
 __all__ = ["lstm_with_vjp"]
@@ -42,11 +42,11 @@ def lstm_with_vjp(
     # i, f, o, g, and from before the step c and tanh(c)
     h, saved = steps.h, np.empty((T + 1, 6, B, H), dtype)
     saved[0, 4] = c0
-    products = np.empty((2, B, H), dtype)
+    gates_columns, products = in_columns(saved[:, :4], weight), np.empty((2, B, H), dtype)
     for t in range(T):
-        gates, sigmoids, g = saved[t, :4], saved[t, :3], saved[t, 3]
+        sigmoids, g = saved[t, :3], saved[t, 3]
         c, tanh_c = saved[t + 1, 4:]
-        multiply(steps.rows[t], weight, out=gates)
+        np.matmul(steps.rows[t], weight, out=gates_columns[t])
         logistic_of_negative(sigmoids)
         np.tanh(g, out=g)
         np.multiply(saved[t, :2], saved[t, 3:5], out=products)  # i * g, f * c
@@ -61,6 +61,7 @@ def lstm_with_vjp(
         dweight = np.zeros((4 * H, D + 1 + H), dtype)
         rows_ih, rows_hh = (_reorder(w, order) for w in (weight_ih, weight_hh))
         rows_hh = split_columns(rows_hh)
+        dh_columns, one = in_columns(dh, rows_hh), np.ones((), dtype)
         slope, factor = np.empty((2, 4, B, H), dtype)
         for start, stop in reversed(steps.blocks()):
             da = np.empty((stop - start, B, 4, H), dtype)
@@ -73,7 +74,7 @@ def lstm_with_vjp(
                 # Derivatives of the gates: s - s^2 for the logistic ones, 1 - g^2 for g.
                 np.square(saved[t, :4], out=slope)
                 np.subtract(saved[t, :3], slope[:3], out=slope[:3])
-                np.subtract(1, slope[3], out=slope[3])
+                np.subtract(one, slope[3], out=slope[3])
                 dh += dy[t]
                 np.multiply(dh, tanh_c, out=factor[2])
                 dc += _through_tanh(dh, factor[2], tanh_c, o, out=factor[3])
@@ -82,7 +83,7 @@ def lstm_with_vjp(
                 np.multiply(slope, factor, out=da_t)
                 dc *= f
                 restore(frozen, (da_t, 0))
-                multiply(da[t - start].reshape(B, 4 * H), rows_hh, out=dh)
+                np.matmul(da[t - start].reshape(B, 4 * H), rows_hh, out=dh_columns)
                 restore(frozen, (dh, dh_old), (dc, dc_old))
             rows = da.reshape(-1, 4 * H)
             steps.in_order(dx)[start:stop] = (rows @ rows_ih).reshape(stop - start, B, D)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from seqlib._recurrent import check_sequence
-from seqlib.np._recurrent import multiply, split_columns
+from seqlib.np._recurrent import in_columns, split_columns
 from seqlib.np._time_major import Steps, remember, restore, stack_weights
 
 __all__ = ["rnn_with_vjp"]
@@ -35,8 +35,9 @@ def rnn_with_vjp(x, h0, weight_ih, weight_hh, bias_ih, bias_hh, *, lengths=None,
     (B, T, D), H = x.shape, h0.shape[1]
     weight = stack_weights(weight_ih, weight_hh, bias_ih, bias_hh, [0], dtype)[0]
     h, a = steps.h, np.empty((B, H), dtype)
+    a_columns = in_columns(a, weight)
     for t in range(T):
-        multiply(steps.rows[t], weight, out=a)
+        np.matmul(steps.rows[t], weight, out=a_columns)
         np.tanh(a, out=h[t + 1])
         restore(steps.frozen[t], (h[t + 1], h[t]))
 
@@ -45,17 +46,18 @@ def rnn_with_vjp(x, h0, weight_ih, weight_hh, bias_ih, bias_hh, *, lengths=None,
         dx = np.empty((B, T, D), dtype)
         dweight = np.zeros((H, D + 1 + H), dtype)
         rows_hh, slope = split_columns(weight_hh), np.empty((B, H), dtype)
+        dh_columns, one = in_columns(dh, rows_hh), np.ones((), dtype)
         for start, stop in reversed(steps.blocks()):
             da = np.empty((stop - start, B, H), dtype)
             for t in reversed(range(start, stop)):
                 frozen, da_t = steps.frozen[t], da[t - start]
                 (dh_old,) = remember(frozen, dh)
                 np.square(h[t + 1], out=slope)
-                np.subtract(1, slope, out=slope)
+                np.subtract(one, slope, out=slope)
                 np.add(dy[t], dh, out=da_t)
                 da_t *= slope
                 restore(frozen, (da_t, 0))
-                multiply(da_t, rows_hh, out=dh)
+                np.matmul(da_t, rows_hh, out=dh_columns)
                 restore(frozen, (dh, dh_old))
             rows = da.reshape(-1, H)
             steps.in_order(dx)[start:stop] = (rows @ weight_ih).reshape(stop - start, B, D)
