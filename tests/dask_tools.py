@@ -33,6 +33,7 @@ class Cluster:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),
             "OMP_NUM_THREADS": "1",
+            "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",  # as the book says
             **(environment or {}),
         }
         self.scheduler, self.workers = None, []
@@ -135,7 +136,7 @@ def copy_grader(course, *, trust_students, level):
     """Give a Dask worker a grader of its copy of the tiny course."""
     assert trust_students
     assert level is None
-    with tiny_grader(course.root) as grader:
+    with tiny_grader(course.root, fleeting=course.fleeting) as grader:
         yield grader
 
 

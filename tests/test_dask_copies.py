@@ -27,7 +27,7 @@ def course(tmp_path, monkeypatch):
 
 
 def make_grader(course):
-    return tiny_course.tiny_grader(course.root)
+    return tiny_course.tiny_grader(course.root, fleeting=course.fleeting)
 
 
 @pytest.fixture
@@ -197,6 +197,16 @@ def test_a_result_of_another_job_is_refused(course, field):
     record = {"student": "s001", "assignment": "tiny"} | {field: "other"}
     with pytest.raises(ValueError, match="result must be of s001 in tiny, got one of"):
         unpack(course, "tiny", "s001", copies.Graded(record, {}))
+
+
+def test_only_the_instructors_machine_waits_for_its_disk(course, grade, monkeypatch):
+    done = []
+    monkeypatch.setattr(os, "fsync", done.append)
+    (student, *_) = submissions(course)
+    graded = grade(student)
+    assert done == []
+    unpack(course, "tiny", student, graded)
+    assert len(done) > 3
 
 
 def test_the_secret_is_readable_by_the_owner_alone(course, tmp_path):

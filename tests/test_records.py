@@ -115,7 +115,7 @@ def test_a_write_that_fails_leaves_the_old_content(tmp_path, monkeypatch):
 def test_the_submission_record_is_written_last(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(
-        records, "write_together", lambda files: written.append({p.name for p in files})
+        records, "write_together", lambda files, **_: written.append({p.name for p in files})
     )
     Store(tmp_path, "tiny", "s001").save_submission(DIGEST, "{}", {}, {KEY: {}})
     assert written == [{KEY.file, "notebook.ipynb"}, {"submission.json"}]
@@ -133,6 +133,16 @@ def test_files_take_their_names_only_when_all_are_on_the_disk(tmp_path, monkeypa
     assert done == ["sync", "sync", "name", "name", "sync", "sync"]
     assert {path: path.read_text() for path in files} == files
     assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["x", "y"]
+
+
+def test_what_is_removed_after_a_run_does_not_wait_for_the_disk(tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(os, "fsync", done.append)
+    Store(tmp_path, "tiny", "s001", sync=False).save_submission(DIGEST, "{}", {}, {KEY: {}})
+    assert done == []
+    assert Store(tmp_path, "tiny", "s001").task(DIGEST, KEY) is not None
+    Store(tmp_path, "tiny", "s001").save_submission(DIGEST, "{}", {}, {KEY: {}})
+    assert len(done) > 3
 
 
 def test_students_are_the_folders_with_a_submission(tmp_path):

@@ -188,14 +188,14 @@ def register(monkeypatch):
 
 
 @contextlib.contextmanager
-def tiny_grader(root):
+def tiny_grader(root, **options):
     """Give a worker process a grader of this course, which its own ``seqlib`` does not know."""
     from seqlib.grading.course import Course
     from seqlib.grading.grader import Grader
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         register(monkeypatch)
-        with Grader(Course(root), "tiny", trust_students=True) as grader:
+        with Grader(Course(root, **options), "tiny", trust_students=True) as grader:
             yield grader
 
 

@@ -15,9 +15,13 @@ class Course:
     ----------
     root : Path
         The folder that holds ``nbgrader_config.py``.
+    fleeting : bool
+        Whether all of it is removed after a run, as a copy on another machine is: then nothing
+        waits until it is on the disk.
     """
 
     root: Path
+    fleeting: bool = False
 
     @property
     def grading(self):

@@ -81,7 +81,7 @@ class Grader:
             The record of the submission; ``reused`` says whether it was there already.
         """
         name = self.assignment.name
-        store = Store(self.course.records, name, student)
+        store = Store(self.course.records, name, student, sync=not self.course.fleeting)
         folder = self.course.submission(student, name)
         taken = take_in(folder, name, self.release, self.assignment)
         basis = self.basis()

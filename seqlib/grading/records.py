@@ -45,10 +45,12 @@ class Store:
         ``grading/records`` of the course.
     assignment, student : str
         Whose.
+    sync : bool
+        Whether what is written is on the disk before a call returns.
     """
 
-    def __init__(self, records, assignment, student):
-        self.folder = Path(records) / assignment / student
+    def __init__(self, records, assignment, student, *, sync=True):
+        self.folder, self._sync = Path(records) / assignment / student, sync
 
     def submission(self):
         """Return the record of the newest graded submission, or None."""
@@ -68,7 +70,7 @@ class Store:
 
     def save_task(self, digest, key, record):
         """Write the record of one task."""
-        write_together(self._task_files(digest, {key: record}))
+        write_together(self._task_files(digest, {key: record}), sync=self._sync)
 
     def save_submission(self, digest, notebook, record, tasks=None):
         """Write the graded notebook and then, as the last thing, the submission's record.
@@ -85,9 +87,9 @@ class Store:
             ``{key: record}`` of tasks, which are written beside the notebook.
         """
         files = self._task_files(digest, tasks or {})
-        write_together(files | {self.of(digest) / NOTEBOOK: notebook})
+        write_together(files | {self.of(digest) / NOTEBOOK: notebook}, sync=self._sync)
         whole = record | {"submission": digest, "format": FORMAT}
-        write_atomically(self.folder / SUBMISSION, _to_json(whole))
+        write_together({self.folder / SUBMISSION: _to_json(whole)}, sync=self._sync)
 
     def _task_files(self, digest, tasks):
         common = {"submission": digest, "format": FORMAT}
@@ -174,13 +176,15 @@ def write_atomically(path, text):
     write_together({path: text})
 
 
-def write_together(files):
+def write_together(files, *, sync=True):
     """Write several files, each as :func:`write_atomically`, and wait for the disk once.
 
     Parameters
     ----------
     files : dict
         ``{path: text}``.
+    sync : bool
+        Whether to wait for the disk, without which a loss of power can leave half a file.
     """
     temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in files}
     try:
@@ -188,14 +192,15 @@ def write_together(files):
             path.parent.mkdir(parents=True, exist_ok=True)
             with open(temporary[path], "w", encoding="utf-8", newline="\n") as file:
                 file.write(text)
-        _sync(temporary.values())
+        if sync:
+            _sync(temporary.values())
         for path in files:
             os.replace(temporary[path], path)
     finally:
         for path in temporary.values():
             path.unlink(missing_ok=True)
     # Windows cannot open folders and needs no such step.
-    if os.name == "posix":
+    if sync and os.name == "posix":
         _sync({path.parent for path in files})
 
 

@@ -167,7 +167,7 @@ def copy_grader(material, folder):
     if found:
         raise RuntimeError(f"it has {found}")
     with tempfile.TemporaryDirectory(dir=folder) as root:
-        course = Course(Path(root))
+        course = Course(Path(root), fleeting=True)
         secret = course.grading / "secret"
         _write(course.release_file(material.assignment), material.release)
         _write(secret, material.secret)
