@@ -1,8 +1,9 @@
-"""Every page before axe-core, light and dark, on a desktop and on a phone; and the keyboard.
+"""Every page: it loads without error, asks nobody else, and stands before axe-core.
 
-A page is laid open first, since axe sees nothing of what is folded. ``_build/axe.md`` is the
-report: the violations of each page by weight. Serious and critical ones fail the test. The
-notebooks under ``lite`` are JupyterLite's own pages and are not looked at.
+Light and dark, on a desktop and on a phone; and the keyboard. A page is laid open first, since
+axe sees nothing of what is folded. ``_build/axe.md`` is the report: the violations of each page
+by weight. Serious and critical ones fail the test. The notebooks under ``lite`` are
+JupyterLite's own pages and are not looked at.
 """
 
 import contextlib
@@ -10,7 +11,7 @@ import json
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from test_pages import PAGES, READY
+from test_pages import PAGES, READY, clean, transferred
 from watching import SITE, opened
 
 THEMES = ("light", "dark")
@@ -93,17 +94,16 @@ def violations(page):
     ]
 
 
-def look(chromium, address, name):
+def look(page):
     """Return the violations of a page, by theme and width."""
     found = {}
-    with shown(chromium, address, name, THEMES[0]) as page:
-        page.evaluate(SIMPLIFY)
-        for theme in THEMES:
-            choose(page, theme)
-            for width in WIDTHS:
-                page.set_viewport_size({"width": width, "height": HEIGHT})
-                page.wait_for_timeout(SETTLED)
-                found[f"{theme} {width}"] = violations(page)
+    page.evaluate(SIMPLIFY)
+    for theme in THEMES:
+        choose(page, theme)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": HEIGHT})
+            page.wait_for_timeout(SETTLED)
+            found[f"{theme} {width}"] = violations(page)
     return found
 
 
@@ -136,9 +136,28 @@ def grave(found):
     ]
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name != "index.html"])
-def test_a_page_has_no_grave_violation(name, chromium, address):
-    found = look(chromium, address, name)
+@pytest.fixture(scope="module", params=[name for name in PAGES if name != "index.html"])
+def one_page(request, chromium, address):
+    """Return the name of a page, and the page as it is when it has been laid open."""
+    with shown(chromium, address, request.param, THEMES[0]) as page:
+        yield request.param, page
+
+
+def test_a_page_loads_without_error_and_asks_nobody_else(one_page):
+    name, page = one_page
+    page.wait_for_load_state("networkidle")
+    assert len(page.watch.asked) > 5
+    clean(page)
+    raw, packed = transferred(page)
+    print(f"{name}: {raw / 1e6:.2f} MB, compressed {packed / 1e6:.2f} MB")
+    assert raw > 1e5
+    assert raw < 3.5e6
+    assert packed < 1.5e6
+
+
+def test_a_page_has_no_grave_violation(one_page):
+    name, page = one_page
+    found = look(page)
     assert len(found) == len(THEMES) * len(WIDTHS)
     lines = write_report(name, found)
     print(next(line for line in lines if line.startswith(f"| {name} ")))
