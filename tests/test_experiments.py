@@ -138,9 +138,9 @@ def test_command_names_the_scripts_it_has():
     done = subprocess.run(
         [sys.executable, "-m", "seqlib.experiments", "sqrt-dk"], capture_output=True, text=True
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     there = ", ".join(SCRIPTS)
-    assert done.stderr.strip() == f"unknown: sqrt-dk; there are: {there}"
+    assert done.stderr.strip().endswith(f"unknown: sqrt-dk; there are: {there}")
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,21 @@ def test_a_write_that_fails_leaves_the_record_and_the_seeds(folder, monkeypatch)
     assert json.loads((folder / "demo.json").read_text())["inputs"] == {"n": 4}
 
 
+def test_a_call_that_ends_within_another_one_does_not_disturb_it(folder):
+    """The one that ends last finds nothing kept any more."""
+    other = script()
+
+    def run(inputs, seed):
+        if seed == 9:
+            record.compute("demo", other, folder)
+        return script().run(inputs, seed)
+
+    first = SimpleNamespace(INPUTS={"n": 2}, SEEDS=(3, 7, 9), PACKAGES=("numpy",), run=run)
+    assert record.compute("demo", first, folder) == 0
+    assert other.ran == [9]
+    assert files(folder) == ["demo.json"]
+
+
 @pytest.mark.parametrize(("before", "note"), [(0, ""), (2, ", 2 of them from before")])
 def test_the_command_says_what_was_there(before, note, monkeypatch, capsys):
     asked = []

@@ -3,6 +3,7 @@
 A call that was interrupted is continued by the same call: see :func:`record.compute`.
 """
 
+import argparse
 import importlib
 import sys
 import time
@@ -11,11 +12,18 @@ from seqlib.experiments import SCRIPTS
 from seqlib.experiments.record import compute
 
 
-def main(names):
+def main(arguments):
     """Rerun the named scripts, all if none is named, and print how long each took."""
+    parser = argparse.ArgumentParser(
+        prog="python -m seqlib.experiments",
+        description="Rerun the long computations with all their seeds, and write their "
+        "records. The same call continues one that was interrupted.",
+    )
+    parser.add_argument("name", nargs="*", help=f"all if none is named: {', '.join(SCRIPTS)}")
+    names = parser.parse_args(arguments).name
     unknown = sorted(set(names) - set(SCRIPTS))
     if unknown:
-        sys.exit(f"unknown: {', '.join(unknown)}; there are: {', '.join(SCRIPTS)}")
+        parser.error(f"unknown: {', '.join(unknown)}; there are: {', '.join(SCRIPTS)}")
     total = 0.0
     for name in names or SCRIPTS:
         script = importlib.import_module(f"seqlib.experiments.{name}")
@@ -29,4 +37,7 @@ def main(names):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit("interrupted; the same call goes on with the seeds that are missing")

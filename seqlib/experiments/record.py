@@ -59,7 +59,7 @@ def compute(name, script, folder=FOLDER):
             save(kept, json.dumps({"origin": origin, "by_seed": by_seed}))
     by_seed = {seed: by_seed[str(seed)] for seed in script.SEEDS}
     write(name, script.INPUTS, by_seed, packages, folder)
-    kept.unlink()
+    kept.unlink(missing_ok=True)  # another call may have done the same
     return before
 
 
