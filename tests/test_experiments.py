@@ -20,6 +20,7 @@ from seqlib.experiments import (
     record,
     sqrt_dk,
     style,
+    weights,
 )
 from seqlib.np import scaled_dot_product_attention_backward
 
@@ -132,6 +133,16 @@ def test_record_survives_a_round_trip(tmp_path):
     assert found["inputs"] == {"n": 2}
     assert found["seeds"] == [3, 7]
     assert found["results"]["a"]["1"] == pytest.approx(2 / 3, rel=1e-9)
+
+
+def test_weights_are_written_for_the_models_that_pages_show():
+    shown = [name for name in SCRIPTS if hasattr(script(name), "shown_model")]
+    assert list(weights.SHOWN) == shown
+    assert sorted(p.stem for p in weights.FOLDER.glob("*.json")) == shown
+    for arguments in ([], ["sqrt_dk"], ["nope"]):
+        with pytest.raises(SystemExit) as ended:
+            weights.main(arguments)
+        assert ended.value.code == 2
 
 
 def test_command_names_the_scripts_it_has():

@@ -6,6 +6,7 @@ these are written. ``python -m seqlib.experiments.weights translation`` trains t
 page shows and writes ``weights/translation.json``.
 """
 
+import argparse
 import importlib
 import json
 import sys
@@ -19,6 +20,7 @@ __all__ = ["load_into", "pack", "unpack", "write"]
 
 FOLDER = Path(__file__).parent / "weights"
 LARGEST = 127
+SHOWN = ("captioning", "speech", "translation")  # scripts whose model a page shows
 
 
 def pack(tensor, step=None):
@@ -74,9 +76,14 @@ def load_into(name, model, folder=FOLDER):
     return model.eval()
 
 
-def main(names):
+def main(arguments):
     """Train the shown model of each script with its first seed, and write it."""
-    for name in names:
+    parser = argparse.ArgumentParser(
+        prog="python -m seqlib.experiments.weights",
+        description="Train the models that pages show, and write their parameters.",
+    )
+    parser.add_argument("name", nargs="+", choices=SHOWN)
+    for name in parser.parse_args(arguments).name:
         script = importlib.import_module(f"seqlib.experiments.{name}")
         seed = script.SEEDS[0]
         model = script.shown_model(script.INPUTS, seed)
