@@ -152,3 +152,12 @@ def test_other_machines_are_refused(monkeypatch):
 def test_unknown_levels_are_refused():
     with pytest.raises(ValueError, match="level must be one of namespaces, landlock, none"):
         Sandbox(level="docker")
+
+
+def test_a_process_that_had_ended_when_it_was_looked_at_is_not_still_there():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    assert processes.started(process.pid) is None
+    assert processes.still_there({process.pid: None}) == {}
+    own = {os.getpid(): processes.started(os.getpid())}
+    assert processes.still_there(own) == own

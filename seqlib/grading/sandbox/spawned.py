@@ -135,7 +135,8 @@ class Spawned:
 
     def process_numbers(self):
         """Return the processes of the submission with the time when each started."""
-        return {pid: processes.started(pid) for pid in processes.tree(self.pid)}
+        found = {pid: processes.started(pid) for pid in processes.tree(self.pid)}
+        return {pid: start for pid, start in found.items() if start is not None}
 
     def how_it_ended(self):
         """Return why P is gone, as a phrase: ``"signal SIGSEGV"``, ``"exit code 0"``.

@@ -167,12 +167,13 @@ def still_there(known, seconds=0.0):
 
     Parameters
     ----------
-    known : dict of int to int
-        Process numbers with their :func:`started`.
+    known : dict of int to int or None
+        Process numbers with their :func:`started`; None is of one that had ended already.
     seconds : float
         How long to wait for them to end.
     """
     end = time.monotonic() + seconds
+    known = {pid: start for pid, start in known.items() if start is not None}
     while left := {pid: start for pid, start in known.items() if started(pid) == start}:
         if time.monotonic() > end:
             break
