@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -68,6 +69,51 @@ def test_two_workers_work_at_the_same_time(tmp_path):
         run_jobs(functools.partial(worker, tmp_path), jobs, workers=2, attempts=1, seconds=60)
     )
     assert found == {("meet", 0): 0, ("meet", 1): 1}
+
+
+def test_the_next_job_is_begun_before_the_result_of_the_last_is_used(tmp_path):
+    running = run_jobs(functools.partial(worker, tmp_path), [("square", i) for i in range(2)])
+    (_, first), _ = next(running)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / f"square-{1 - first}").exists():
+        assert time.monotonic() < deadline, "the worker waits for us"
+        time.sleep(0.01)
+    assert len(list(running)) == 1
+
+
+@contextlib.contextmanager
+def told_worker(told):
+    yield lambda job: (told, job)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_start_while_what_they_are_told_is_found_out(workers):
+    jobs = [1, 2, 3]
+    found = dict(run_jobs(told_worker, jobs, workers=workers, meanwhile=lambda: "level"))
+    assert found == {job: ("level", job) for job in jobs}
+
+
+def test_workers_end_if_there_is_nothing_to_tell_them():
+    def refuse():
+        raise RuntimeError("refused")
+
+    with pytest.raises(RuntimeError, match="refused"):
+        run_jobs(told_worker, [1, 2, 3], workers=2, meanwhile=refuse)
+    assert multiprocessing.active_children() == []
+
+
+def test_a_process_that_is_started_anew_is_told_the_same(tmp_path):
+    jobs = [("die_once", 1), ("square", 2)]
+    make = functools.partial(told_and_done, tmp_path)
+    assert dict(run_jobs(make, jobs, meanwhile=lambda: "level")) == {
+        ("die_once", 1): ("level", 1),
+        ("square", 2): ("level", 4),
+    }
+
+
+@contextlib.contextmanager
+def told_and_done(folder, told):
+    yield lambda job: (told, do(folder, job))
 
 
 def test_a_job_that_fails_is_tried_again_and_then_reported(tmp_path):

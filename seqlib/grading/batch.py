@@ -95,22 +95,26 @@ def grade_class(
             f"workers must be left out where a cluster grades, whose workers they are; "
             f"got {workers}"
         )
-    if dask is None and not trust_students:
-        level = require_isolation(level)
     students = _chosen(course.students(name), students)
-    course_secret(course.grading)  # made here, before several workers want it
     jobs = [(student, force) for student in students]
     outcome = Outcome()
+
+    def conditions():
+        wanted = level if trust_students else require_isolation(level)
+        course_secret(course.grading)  # made here, before several workers want it
+        if make_grader is not None:
+            return {}
+        return {"trust_students": trust_students, "level": wanted}
+
     if dask is None:
-        make_grader = make_grader or functools.partial(
-            Grader, course, name, trust_students=trust_students, level=level
-        )
         running = run_jobs(
-            functools.partial(_worker, make_grader),
+            functools.partial(_worker, make_grader or functools.partial(Grader, course, name)),
             jobs,
             workers=min(workers or os.cpu_count() or 1, max(len(students), 1)),
+            meanwhile=conditions,
         )
     else:
+        course_secret(course.grading)
         from seqlib.grading.distributed import coordinator
 
         running = coordinator.run_jobs(
@@ -221,7 +225,7 @@ def _chosen(present, wanted):
 
 
 @contextmanager
-def _worker(make_grader):
+def _worker(make_grader, conditions):
     """Give a worker process its grader, as a function of one job."""
-    with make_grader() as grader:
+    with make_grader(**conditions) as grader:
         yield lambda job: grader.grade(job[0], force=job[1])

@@ -27,7 +27,9 @@ class Failure:
     message: str
 
 
-def run_jobs(make_worker, jobs, *, workers=1, attempts=ATTEMPTS, seconds=JOB_SECONDS):
+def run_jobs(
+    make_worker, jobs, *, workers=1, attempts=ATTEMPTS, seconds=JOB_SECONDS, meanwhile=None
+):
     """Do jobs in worker processes, which start at once.
 
     Parameters
@@ -43,6 +45,9 @@ def run_jobs(make_worker, jobs, *, workers=1, attempts=ATTEMPTS, seconds=JOB_SEC
         How often a job is tried that raises, ends its process, or hangs.
     seconds : float
         After which a job counts as hanging.
+    meanwhile : callable, optional
+        ``meanwhile()`` is called while the processes import what they need, and returns what
+        ``make_worker`` gets as its argument.
 
     Returns
     -------
@@ -59,28 +64,30 @@ def run_jobs(make_worker, jobs, *, workers=1, attempts=ATTEMPTS, seconds=JOB_SEC
     """
     if workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
-    running = _run(make_worker, jobs, workers, attempts, seconds)
+    running = _run(make_worker, jobs, workers, attempts, seconds, meanwhile)
     next(running)
     return running
 
 
-def _run(make_worker, jobs, workers, attempts, seconds):
+def _run(make_worker, jobs, workers, attempts, seconds, meanwhile):
     """Start the workers, yield None, then yield the results."""
     waiting = deque((job, 1) for job in jobs)
     pool = []
     try:
-        while waiting and len(pool) < workers:
-            pool.append(WorkerProcess(make_worker))
-            pool[-1].give(*waiting.popleft())
+        while len(pool) < min(workers, len(waiting)):
+            pool.append(WorkerProcess(make_worker, None))
+        arguments = () if meanwhile is None else (meanwhile(),)
+        for worker in pool:
+            worker.begin(arguments)
+            worker.give(*waiting.popleft())
         yield None
         while waiting or any(worker.busy for worker in pool):
             if waiting and len(pool) < workers and not any(w.idle for w in pool):
-                pool.append(WorkerProcess(make_worker))
+                pool.append(WorkerProcess(make_worker, arguments))
                 continue
-            for worker in pool:
-                if worker.idle and waiting:
-                    worker.give(*waiting.popleft())
+            _hand_out(pool, waiting)
             ready = connection.wait([w.pipe for w in pool], timeout=1.0)
+            finished = []
             for worker in list(pool):
                 if worker.pipe not in ready and not worker.overdue(seconds):
                     continue
@@ -93,12 +100,21 @@ def _run(make_worker, jobs, workers, attempts, seconds):
                 if isinstance(outcome, Failure) and attempt < attempts:
                     waiting.append((job, attempt + 1))
                 else:
-                    yield job, outcome
+                    finished.append((job, outcome))
+            # Before the results are used, which takes a while too.
+            _hand_out(pool, waiting)
+            yield from finished
     finally:
         for worker in pool:
             worker.end()
         for worker in pool:
             worker.join()
+
+
+def _hand_out(pool, waiting):
+    for worker in pool:
+        if worker.idle and waiting:
+            worker.give(*waiting.popleft())
 
 
 class WorkerProcess:
@@ -108,9 +124,11 @@ class WorkerProcess:
     ----------
     make_worker : callable
         As :func:`run_jobs` takes it.
+    arguments : tuple or None
+        Of ``make_worker``; None if :meth:`begin` will give them.
     """
 
-    def __init__(self, make_worker):
+    def __init__(self, make_worker, arguments=()):
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(make_worker, theirs), daemon=True)
@@ -126,6 +144,13 @@ class WorkerProcess:
         self._job, self._attempt, self._since = None, 0, 0.0
         self.alive, self.idle, self.busy = True, False, False
         self._ready = False
+        if arguments is not None:
+            self.begin(arguments)
+
+    def begin(self, arguments):
+        """Let the process make its worker, which it has waited for."""
+        with contextlib.suppress(OSError):  # a dead worker is noticed when it is read from
+            self.pipe.send(arguments)
 
     def give(self, job, attempt):
         """Send a job, which may be before the process is ready for it."""
@@ -216,7 +241,9 @@ def _work(make_worker, pipe):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with contextlib.ExitStack() as stack:
         try:
-            do = stack.enter_context(make_worker())
+            do = stack.enter_context(make_worker(*pipe.recv()))
+        except EOFError:  # the run has ended before it began
+            return
         except Exception as error:
             pipe.send(("cannot start", f"{type(error).__name__}: {error}"))
             return
