@@ -233,6 +233,59 @@ def test_a_model_that_looks_ahead_a_little_is_found_at_a_loss_that_would_pay():
     assert result.diagnosis.names == ("sees_the_future",)
 
 
+def peeking(ids, p=0.465):
+    """Give the next token a probability of p where it can be seen, all others the rest."""
+    ids = np.asarray(ids)
+    logits = np.full((*ids.shape, V), np.log((1 - p) / (V - 1)))
+    np.put_along_axis(logits[:, :-1], ids[:, 1:, None], np.log(p), axis=-1)
+    logits[:, -1] = 0
+    return logits
+
+
+def remembering(key=16):
+    """Return a model that repeats what it said of a beginning when it saw the rest."""
+    said = {}
+
+    def model(ids):
+        rows = np.asarray(ids)
+        for row, logits in zip(rows, peeking(rows, 0.5), strict=True):
+            said.setdefault(tuple(row[:key].tolist()), logits)
+        return np.array([said[tuple(row[:key].tolist())] for row in rows])
+
+    return model
+
+
+@pytest.mark.parametrize(
+    "model", [lambda ids: peeking(ids) + 1e6, remembering(16), remembering(1), remembering(32)]
+)
+def test_a_model_that_hides_that_it_looks_ahead_gets_nothing(model):
+    result = after_training(model)
+    assert result.score == 0
+    if "at most" not in result.criteria[0].message:
+        assert "must not depend on later tokens" in result.criteria[0].message
+
+
+def test_what_follows_is_hidden_from_a_model(language):
+    """Where nothing follows, a model that looks ahead does as badly as it is."""
+    seen = training._more_where_nothing_follows(
+        lambda marked: peeking(marked.array), np.random.default_rng(0), language
+    )
+    assert seen.mean() > 2
+
+    found = [
+        training._more_where_nothing_follows(
+            lambda marked: np.zeros((*marked.array.shape, V)),
+            np.random.default_rng(s),
+            language,
+        )
+        for s in (0, 1)
+    ]
+    # A model that knows nothing costs ln V less the entropy, whatever is hidden.
+    for more in found:
+        error = more.std() / np.sqrt(len(more))
+        assert more.mean() == pytest.approx(np.log(V) - training.ENTROPY, abs=5 * error)
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [

@@ -2,8 +2,11 @@
 
 import numpy as np
 
+from seqlib.exercises._decoder_corpus import vocabulary
 from seqlib.exercises.record import Misconception
 from seqlib.subject.values import AsTensor
+
+_LEAST = -100.0  # a token with less beside the best one is never predicted
 
 # Signs by which the trained object itself gives a mistake away. Each takes a function from ids
 # (B, T) to logits, and fresh ids, and says whether the sign is there.
@@ -14,7 +17,7 @@ def sees_later_tokens(predict, ids):
     ids, t = ids[:8, :-1], ids.shape[1] // 2
     later = ids.copy()
     later[:, t:] = np.roll(ids[:, t:], 1, axis=0)
-    before, after = (_logits(predict, x)[:, :t] for x in (ids, later))
+    before, after = (_centred(predict, x)[:, :t] for x in (ids, later))
     return bool(np.abs(after - before).max() > 1e-3 * np.abs(before).max()) and not (
         changes_by_itself(predict, ids)
     )
@@ -22,25 +25,25 @@ def sees_later_tokens(predict, ids):
 
 def changes_by_itself(predict, ids):
     """Whether the same ids give other logits when they are passed once more."""
-    one, other = (_logits(predict, ids[:8, :-1]) for _ in range(2))
+    one, other = (_centred(predict, ids[:8, :-1]) for _ in range(2))
     return bool(np.abs(one - other).max() > 1e-3 * np.abs(one).max())
 
 
 def gives_probabilities(predict, ids):
     """Whether the outputs are probabilities."""
-    p = _logits(predict, ids[:8, :-1])
+    p = logits_of(predict, ids[:8, :-1])
     return bool(p.min() >= 0 and np.abs(p.sum(axis=-1) - 1).max() < 1e-3)
 
 
 def repeats_its_input(predict, ids):
     """Whether the most probable next token is nearly always the token itself."""
-    best = _logits(predict, ids[:64, :-1]).argmax(axis=-1)
+    best = logits_of(predict, ids[:64, :-1]).argmax(axis=-1)
     return bool((best == ids[:64, :-1]).mean() > 0.9)
 
 
 def skips_a_token(predict, ids):
     """Whether the token after the next is predicted far better than the next one."""
-    best = _logits(predict, ids[:64, :-1]).argmax(axis=-1)
+    best = logits_of(predict, ids[:64, :-1]).argmax(axis=-1)
     after, following = best[:, :-1] == ids[:64, 2:], best[:, :-1] == ids[:64, 1:-1]
     return bool(after.mean() > following.mean() + 0.2)
 
@@ -50,12 +53,30 @@ def sees_one_token(predict, ids):
     ids, t = ids[:8, :-1], ids.shape[1] // 2
     earlier = ids.copy()
     earlier[:, :t] = np.roll(ids[:, :t], 1, axis=0)
-    before, after = (_logits(predict, x)[:, t:] for x in (ids, earlier))
+    before, after = (_centred(predict, x)[:, t:] for x in (ids, earlier))
     return bool(np.abs(after - before).max() <= 1e-5 * np.abs(before).max())
 
 
-def _logits(predict, ids):
-    return np.asarray(predict(AsTensor(ids)), float)
+def logits_of(predict, ids):
+    """Return the logits that a model gives for ids.
+
+    Raises
+    ------
+    ValueError
+        If they are not one finite number at least for each token of the vocabulary.
+    """
+    logits, shape = np.asarray(predict(AsTensor(ids)), float), (*ids.shape, len(vocabulary()))
+    if logits.shape != shape:
+        raise ValueError(f"logits must have shape {shape}, got {logits.shape}")
+    if not np.isfinite(logits.max(axis=-1)).all():
+        raise ValueError("logits must be finite, got NaN or infinity")
+    return logits
+
+
+def _centred(predict, ids):
+    """Return logits less the largest: what is added to all of them changes nothing."""
+    logits = logits_of(predict, ids)
+    return np.maximum(logits - logits.max(axis=-1, keepdims=True), _LEAST)
 
 
 def _on_fresh_ids(sign):
