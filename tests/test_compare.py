@@ -60,7 +60,9 @@ def test_numbers_in_any_form_are_equal(got):
             Y.astype(np.float16),
             "the answer has dtype float16: 3 digits are too few",
         ),
-        (True, 1, "the answer has dtype int64, not True and False"),
+        (True, 1, "the answer is 1, not True or False"),
+        (1.0, True, "the answer is True, not a number"),
+        (np.array([True]), [1], "the answer has dtype int64, not True and False"),
         (None, Y, "the answer must be None here, not an array"),
         ((Y, Y), Y[0, 0].item(), "the answer is a number, not 2 parts"),
         ((Y, Y), (Y,), "the answer has 1 part, not 2"),
@@ -230,3 +232,32 @@ def test_what_counts_as_an_array():
     assert as_array([1, "a"]) is None
     assert as_array([2**70]) is None
     assert as_array([np.ones(2), np.zeros(2)]).shape == (2, 2)
+
+
+STRANGE = [
+    *(None, True, 0, 1.5, 1j, 2**60, 2**63, -(2**63), 2**70, 2**2000, float("nan")),
+    *("x", b"b", [], (), {}, {1: 2}, {(1, 2): [3]}, [2**70, 1], [2**2000, 1.5], [[1], [2, 3]]),
+    *(
+        [[]],
+        np.zeros((3, 0)),
+        np.zeros((2**31, 0)),
+        np.array(1j),
+        np.zeros(3, bool),
+        np.ones(3),
+    ),
+    *(
+        np.array([2**64 - 1], np.uint64),
+        np.full(3, np.inf),
+        np.array(1, np.float16),
+        {"a": [np.ones(2)]},
+    ),
+]
+
+
+@pytest.mark.parametrize("expected", STRANGE, ids=lambda value: repr(value)[:20])
+def test_any_two_answers_can_be_compared(expected):
+    """What a student's function said first stands for the right answer later."""
+    for got in STRANGE:
+        found = difference(expected, got, Tolerance())
+        assert found is None or isinstance(found, str)
+        assert equal(expected, got, Tolerance()) == (found is None)

@@ -90,7 +90,9 @@ class _Comparison:
                 return self.arrays(array, got, what)
         if isinstance(expected, list | tuple):
             return self.parts(expected, got, what)
-        return None if expected == got else f"{what} is wrong"  # integers beyond 64 bits
+        # Integers beyond 64 bits, and what is no answer to this at all.
+        same = isinstance(got, int | float | complex) and expected == got
+        return None if same else f"{what} is wrong"
 
     def dicts(self, expected, got, what):
         if not isinstance(got, dict):
@@ -144,6 +146,9 @@ class _Comparison:
         if array is None:
             return f"{what} is {_kind(got)}, not {_kind(expected)}"
         if (expected.dtype.kind == "b") != (array.dtype.kind == "b"):
+            if array.ndim == 0 == expected.ndim:
+                kinds = {"b": "True or False"}.get(expected.dtype.kind, "a number")
+                return f"{what} is {_show(array[()])}, not {kinds}"
             wanted = "True and False" if expected.dtype.kind == "b" else "numbers"
             return f"{what} has dtype {array.dtype}, not {wanted}"
         if array.dtype.kind == "c" and expected.dtype.kind != "c":

@@ -190,6 +190,11 @@ class _Evidence:
             return None
         return Fit(frozenset(hits), complete, tuple(matched))
 
+    def parts(self):
+        """Return the parts that any right output has."""
+        values = [answer.expected.value for answer in self.answers]
+        return dict.fromkeys(part for value in values for part in parts_of(value))
+
     def is_constant(self, part):
         """Whether one part of all answers holds one number and nothing else."""
         replies = [answer.replies[0] for answer in self.answers]
@@ -263,6 +268,8 @@ def _pair(evidence, mistakes):
 
     Among so many pairs, one may give nothing but zeros: so does an answer that is not there.
     """
+    if all(map(evidence.is_constant, evidence.parts())):
+        return None
     pairs = [
         set(pair)
         for pair in pairs_of(evidence.task)
