@@ -3,11 +3,13 @@
 import copy
 import dataclasses
 import json
+import time
 
 import pytest
 import tiny_course
 from tiny_course import as_bytes, cell_of, extra, solved, submit
 
+from seqlib.grading import grader
 from seqlib.grading import judging as judging_module
 from seqlib.grading.grader import Grader
 from seqlib.grading.notebook.execution import run_notebook
@@ -296,6 +298,39 @@ def test_a_cell_that_is_left_out_is_named(fault, reason):
     notebook = {"cells": [extra("x"), extra("y", "markdown", id="text")]}
     done = run_notebook(notebook, Session(fault), None)
     assert done.left_out == [f'The cell "mine" took no part: {reason}.']
+
+
+def test_many_lines_that_are_not_run_are_counted():
+    cells = [extra("!\n" * 70, id=f"c{i}") for i in range(3)]
+    done = run_notebook({"cells": cells}, Session(), None)
+    texts = [cell["outputs"][0]["text"].splitlines() for cell in done.cells]
+    assert [len(lines) for lines in texts] == [70, 31, 1]
+    assert [lines[-1] for lines in texts[1:]] == [
+        "[not run while grading: 40 lines more]",
+        "[not run while grading: 70 lines more]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "loaded"),
+    [
+        ("import torch", {"torch"}),
+        ("if a:\n    from torch import nn", {"torch"}),
+        ("%matplotlib inline", {"plots"}),
+        ("x = 1\n\n\timport  matplotlib.pyplot as plt\nimport torch.nn", {"plots", "torch"}),
+        ("# import torch\nimport torchvision\nx = 'from matplotlib'\nfrom\ntorch", set()),
+    ],
+)
+def test_what_a_notebook_imports_is_seen(source, loaded):
+    assert {name for name, says in grader._LOADED.items() if says.search(source)} == loaded
+
+
+@pytest.mark.parametrize("line", ["\n", " \n", "import\n", "%\n", "\t"])
+def test_to_look_for_imports_takes_as_long_as_the_source(line):
+    source = line * (500_000 // len(line))
+    start = time.process_time()
+    assert not any(says.search(source) for says in grader._LOADED.values())
+    assert time.process_time() - start < 5
 
 
 def test_a_notebook_that_is_given_up_says_so():

@@ -98,6 +98,8 @@ def test_arguments_decide():
     assert answer("ioctl", 0, 0x5412) != ALLOW  # typing into a terminal
     assert answer("fcntl", 0, 4) == ALLOW
     assert answer("fcntl", 0, 8) == DENY  # signals to another process
+    assert answer("rt_sigaction", 2) == ALLOW
+    assert answer("rt_sigaction", 17) == DENY  # children whose time nobody counts
     assert answer("prctl", 15) == ALLOW
     assert answer("prctl", 1) == DENY
     assert answer("prlimit64", 0) == ALLOW

@@ -20,8 +20,8 @@ from seqlib.judge.result import TaskResult
 
 TRUSTED = "trusted"
 _LOADED = {
-    "plots": re.compile(r"^\s*(?:import|from|%)\s*matplotlib\b", re.MULTILINE),
-    "torch": re.compile(r"^\s*(?:import|from)\s*torch\b", re.MULTILINE),
+    "plots": re.compile(r"^[ \t]*(?:(?:import|from)[ \t]+|%[ \t]*)matplotlib\b", re.MULTILINE),
+    "torch": re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE),
 }
 STATES = (
     "graded",

@@ -1,6 +1,7 @@
 """Attacks on the judge itself: answers that are no answers, and answers made to cost it."""
 
 import dataclasses
+import itertools
 import math
 import time
 import tracemalloc
@@ -16,8 +17,10 @@ from seqlib.exercises.record import Case, Criterion, Task, Tolerance
 from seqlib.judge.compare import difference
 from seqlib.judge.judge import judge
 from seqlib.judge.part import MISSING, part_of
+from seqlib.judge.run import Caller
 from seqlib.judge.seeds import generator, local_seed
 from seqlib.subject.inprocess import InProcess
+from seqlib.subject.subject import Reply
 
 ATTENTION = {task.function: task for task in get_assignment("attention").tasks}
 TOLERANCE = Tolerance()
@@ -50,6 +53,33 @@ def test_an_array_without_bytes_and_with_two_billion_parts(expected):
     assert difference(expected, huge, TOLERANCE) is not None
     assert part_of(huge, 2**31) is MISSING
     assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("first", [2**70, 2**2000, 1j, {1: [2]}])
+@pytest.mark.parametrize("name", ["split_heads", "count_parameters"])
+def test_another_answer_each_time_costs_the_points_and_not_the_judge(first, name):
+    seen = set()
+
+    def function(*args, **kwargs):
+        key = repr((args, kwargs))
+        if key in seen:
+            return np.zeros(3)
+        seen.add(key)
+        return first
+
+    assert score(function, name) == 0
+
+
+def test_logits_of_any_shape_are_not_spread_over_each_other():
+    """Of shapes (n, 1) and (1, n) a difference would have n ** 2 numbers."""
+    task = {task.function: task for task in get_assignment("decoder").tasks}["LanguageModel"]
+    holds = next(c.holds for c in task.criteria if c.name == "causal")
+    shapes = itertools.cycle([(20_000, 1), (1, 20_000)])
+    call = Caller(lambda case: Reply(value={"output": np.ones(next(shapes))}))
+    tracemalloc.start()
+    assert "have shape" in holds(call, np.random.default_rng(0))
+    assert tracemalloc.get_traced_memory()[1] < 2**24
     tracemalloc.stop()
 
 

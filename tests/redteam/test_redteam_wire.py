@@ -6,9 +6,9 @@ that process runs. Nothing that it says may end the judge, or cost it minutes or
 
 import json
 import os
+import resource
 import struct
 import time
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -374,20 +374,49 @@ def test_the_limit_of_an_answer_bounds_what_is_read(patient):
     assert "at most" in reply.error
 
 
+def test_forged_names_of_changed_arguments_are_dropped(submission):
+    tampered(
+        submission,
+        """
+        def f(x, y):
+            return 1
+        perform = child.Session.perform
+        child.Session.perform = lambda self, request: perform(self, request) | {
+            "modified": ["full marks were given by mistake", "1", "y", "9", "1"]
+        }
+        """,
+    )
+    with submission.subject("f") as subject:
+        assert call(subject, np.ones(2), np.ones(2)).modified == ("1",)
+
+
 # Functions of the judge that student code may call
 
 
-@pytest.mark.xfail(strict=True, reason="what a function of the judge may use is not limited")
-def test_a_function_of_the_judge_cannot_be_made_to_fill_its_memory(submission):
+@pytest.mark.parametrize(
+    ("size", "says"),
+    [(10**7, "larger than 32 MiB"), (10**8, "would take more than 256 MiB")],
+)
+def test_a_function_of_the_judge_cannot_be_made_to_fill_its_memory(size, says, submission):
     """No exercise has such a function yet: one whose memory depends on the size of a number."""
-    run(submission, "def f(zeros):\n    return zeros(10 ** 7).sum()")
+    run(submission, f"def f(zeros):\n    return zeros({size}).sum()")
+    before = resource.getrlimit(resource.RLIMIT_AS)
     with submission.subject("f") as subject:
-        tracemalloc.start()
-        reply = call(subject, Handle(np.zeros))
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert "larger than 32 MiB" in reply.error
-    assert peak < 40 * MIB
+        Path("/proc/self/clear_refs").write_text("5")  # the highest size from here on
+        start = resident("VmRSS")
+        reply = call(subject, Handle(np.ones))
+        assert says in reply.error
+        assert resident("VmHWM") - start <= 257 * MIB
+        assert resource.getrlimit(resource.RLIMIT_AS) == before
+        held = np.ones(10**8 // 2)  # no limit of what the judge takes otherwise
+        assert held.size
+        assert call(subject, Handle(lambda count: np.ones(3))).value == 3.0
+
+
+def resident(which):
+    """Return the bytes of memory that this process has, or had at most."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(which))
 
 
 # Memory that is not a process's own

@@ -6,6 +6,7 @@ from seqlib.grading.notebook.calls import check_call
 from seqlib.grading.notebook.magics import runnable
 from seqlib.grading.sandbox.outputs import error_output
 
+MAX_NOTES = 100  # lines of a notebook that are named because they were not run
 _REASONS = {
     "timeout": "it did not end in time",
     "crash": "it ended the Python process",
@@ -26,10 +27,13 @@ class Execution:
     left_out : list of str
         A sentence for each cell that took no part, and for each task that got no answer
         because the notebook had been given up.
+    notes : int
+        How many lines that were taken out are named in the outputs.
     """
 
     cells: list
     left_out: list = field(default_factory=list)
+    notes: int = 0
 
 
 def is_test(cell):
@@ -66,7 +70,7 @@ def run_notebook(notebook, session, judge_task):
         if is_test(cell):
             outputs = _judged(cell, session, judge_task)
         else:
-            outputs = _run(cell, session, done.left_out)
+            outputs = _run(cell, session, done)
         outputs = [
             {**o, "execution_count": count} if o["output_type"] == "execute_result" else o
             for o in outputs
@@ -77,13 +81,17 @@ def run_notebook(notebook, session, judge_task):
     return done
 
 
-def _run(cell, session, left_out):
+def _run(cell, session, done):
     source, removed = runnable(cell["source"])
     result = session.run_cell(source)
     if result.fault is not None:
         reason = _REASONS.get(result.fault, result.fault)
-        left_out.append(f'The cell "{cell["id"]}" took no part: {reason}.')
-    notes = "".join(f"[not run while grading: {line[:200]}]\n" for line in removed)
+        done.left_out.append(f'The cell "{cell["id"]}" took no part: {reason}.')
+    named = removed[: max(MAX_NOTES - done.notes, 0)]
+    done.notes += len(named)
+    notes = "".join(f"[not run while grading: {line[:200]}]\n" for line in named)
+    if len(named) < len(removed):
+        notes += f"[not run while grading: {len(removed) - len(named)} lines more]\n"
     note = [{"output_type": "stream", "name": "stdout", "text": notes}] if notes else []
     return note + list(result.outputs)
 

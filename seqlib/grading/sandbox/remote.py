@@ -3,6 +3,7 @@
 import itertools
 import warnings
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,12 +11,14 @@ from seqlib.subject.guard import one_line
 from seqlib.subject.subject import Reply, reply_from
 from seqlib.subject.values import number_handles, reduce
 
+from .allowance import memory_allowance
 from .errors import Fault
 from .inside import codec
 from .spawned import describe_status
 
 _FAULTS = (None, "unsupported", "memory", "interrupted")  # what the far side may report
 _MAX_LINES = 20
+_ASKED = 1 << 28  # bytes that a function of the judge may take when student code calls it
 _AHEAD = 1 << 16  # bytes of requests under way, which the buffer of a socket holds
 
 
@@ -70,7 +73,8 @@ class RemoteSubject:
                 self._task = self._open()
             watch = self._submission.watch(seconds)
             functions = self._send(request, watch)
-            return self._checked(self._exchange(functions, watch))
+            reply = self._checked(self._exchange(functions, watch))
+            return replace(reply, modified=_arguments_of(request, reply.modified))
         except Fault as fault:
             return self._faulty(fault)
 
@@ -185,9 +189,16 @@ class RemoteSubject:
             message = f"the arguments may hold {limit} numbers altogether, these hold more"
             return {"error": ("ValueError", message)}
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
+            with (
+                warnings.catch_warnings(),
+                np.errstate(all="ignore"),
+                memory_allowance(_ASKED),
+            ):
                 warnings.simplefilter("ignore")
                 return {"value": reduce(functions[number](*args, **kwargs), "the reply")}
+        except MemoryError:
+            limit = f"{_ASKED >> 20} MiB"
+            return {"error": ("MemoryError", f"the function would take more than {limit}")}
         except Exception as error:
             said = error.args[0] if len(error.args) == 1 else error
             return {"error": (type(error).__name__, str(said))}
@@ -242,6 +253,13 @@ def _checked(fields):
         fault=reply.fault,
         warnings=_lines(reply.warnings),
     )
+
+
+def _arguments_of(request, names):
+    """Return those of some names that a request has arguments for, each once."""
+    args, kwargs = request.get("args", ()), request.get("kwargs", {})
+    given = {*map(str, range(len(args))), *kwargs}
+    return tuple(name for name in dict.fromkeys(names) if name in given)
 
 
 def _lines(texts):

@@ -14,7 +14,7 @@ from . import syscalls
 # What is on the list although some argument decides.
 _WITH_ARGUMENTS = {
     *("clone", "clone3", "openat2", "socketpair", "ioctl", "prctl", "prlimit64", "fcntl"),
-    *("fork", "vfork"),
+    *("fork", "vfork", "rt_sigaction"),
 }
 # For the sandbox itself, before the filter.
 _OURS = {
@@ -32,6 +32,7 @@ _LOAD, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN, _AND = 0x20, 0x15, 0x35, 0
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _EPERM, _ENOTTY, _ENOSYS, _EAGAIN = (_ERROR | n for n in (1, 25, 38, 11))
 
+_SIGCHLD = 17
 _CLONE_THREAD = 0x00010000
 # New namespaces, a parent other than the caller, and tracing.
 _CLONE_DENIED = 0x7E020080 | 0x00008000 | 0x00002000 | 0x00800000
@@ -101,6 +102,17 @@ def allow_list(*, signals=True, metadata=True, machine=None):
             _argument(1),
             _step(_AND, 0xF),
             _step(_IF_EQUAL, 1, 1, 0),
+            _step(_RETURN, _EPERM),
+            _step(_RETURN, _ALLOW),
+        ],
+    )
+    # Children whose end is ignored are collected by the kernel, and the time that they used is
+    # counted nowhere.
+    program += _when(
+        numbers["rt_sigaction"],
+        [
+            _argument(0),
+            _step(_IF_EQUAL, _SIGCHLD, 0, 1),
             _step(_RETURN, _EPERM),
             _step(_RETURN, _ALLOW),
         ],
