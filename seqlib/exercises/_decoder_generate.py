@@ -127,20 +127,20 @@ def cases(rng):
         _case(rng, (2, 11), 17, 5, "2 prompts of 11 tokens, 17 new ones, context 5", "context"),
         _case(rng, (3, 2), 17, 19, "3 prompts, end token drawn early", "end", bias=1.5),
         _case(rng, (5, 3), 13, 17, "5 prompts, end token drawn early", "end", bias=1.5),
-        _case(
-            rng, (3, 4), 17, 23, "3 prompts, end token in each", "end", bias=1.5, begins=True
-        ),
+        _case(rng, (3, 4), 17, 23, "3 prompts that begin with end", "end", bias=1.5, ends_at=0),
+        _case(rng, (3, 4), 17, 23, "3 prompts that end in end", "end", bias=1.5, ends_at=-1),
+        _case(rng, (3, 1), 17, 23, "3 prompts of end alone", "end", bias=1.5, ends_at=0),
     ]
 
 
-def _case(rng, shape, max_new_tokens, context, label, tag="base", *, bias=None, begins=False):
+def _case(rng, shape, max_new_tokens, context, label, tag="base", *, bias=None, ends_at=None):
     V, end = 11, 7
     while True:
         # Without a bias the end token is not drawn.
         model = small_model(rng, V, context, end=end, bias=-99.0 if bias is None else bias)
         ids = rng.choice(np.delete(np.arange(V), end), size=shape)
-        if begins:  # as where the end of one text stands before the next
-            ids[:, 0] = end
+        if ends_at is not None:  # as where the end of one text stands before the next
+            ids[:, ends_at] = end
         args = (model, ids, max_new_tokens, context, end)
         seed = int(rng.integers(2**31))
         if tag != "end" or _ends_apart(args, seed):
@@ -289,4 +289,5 @@ TASK = Task(
         ),
     ),
     options={"axes": ("batch row", "time step")},
+    version=2,
 )
