@@ -71,6 +71,29 @@ def test_case_a36_top_k_comes_before_top_p():
     np.testing.assert_allclose(other, [0.5714285714285714, 0.42857142857142855, 0, 0])
 
 
+@pytest.mark.parametrize("which", ["higher_id", "both"])
+@pytest.mark.parametrize("seed", range(3))
+def test_equal_tokens_at_the_border_of_top_p_count_in_the_order_of_their_ids(which, seed):
+    """Right for top_k; at the border of top_p the higher id stays, or both do."""
+
+    def shaped(logits, temperature, top_k, top_p, allowed):
+        reference = TASKS["next_token_distribution"].reference
+        p = reference(logits, temperature, top_k, None, allowed)
+        if temperature == 0 or top_p is None:
+            return p
+        for row in p:
+            order = np.argsort(row, kind="stable")[::-1]
+            last = order[np.flatnonzero(np.cumsum(row[order]) >= top_p)[0]]
+            if which == "both":
+                row[row < row[last]] = 0
+            else:
+                row[order[np.cumsum(row[order]) - row[order] >= top_p]] = 0
+        return p / p.sum(axis=-1, keepdims=True)
+
+    result = judge(TASKS["next_token_distribution"], InProcess(shaped), seed)
+    assert [c.name for c in result.criteria if not c.passed] == ["ties"]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_reference_of_the_distribution_is_the_librarys(seed):
     rng = np.random.default_rng(seed)

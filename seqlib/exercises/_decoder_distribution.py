@@ -135,6 +135,17 @@ def cases(rng):
         _case(rng, (2, 7), 1.5, 2, None, "top_k 2", "top_k"),
         _case(rng, (2, 5), 1.0, 13, None, "V=5, top_k 13", "top_k"),
         _case(rng, (2, 7), 1.0, 1, None, "top_k 1, two equal best", "ties", ties=True),
+        _case(rng, (2, 7), 1.0, None, 0.02, "top_p 0.02, two equal best", "ties", ties=True),
+        _case(
+            rng,
+            (2, 7),
+            1.0,
+            None,
+            0.6,
+            "top_p 0.6, two equal behind the best",
+            "ties",
+            behind=True,
+        ),
         _case(rng, (1, 11), 1.0, None, 0.6, "top_p 0.6", "top_p", least=3),
         _case(rng, (3, 13), 1.2, None, 0.8, "top_p 0.8", "top_p", least=4),
         _case(rng, (2, 7), 1.0, None, 0.02, "top_p 0.02", "top_p"),
@@ -156,8 +167,14 @@ def _case(rng, shape, temperature, top_k, top_p, label, tag="base", **draw):
             z = 2 * rng.standard_normal(V) if tag == "large" else 1.2 * rng.standard_normal(V)
             if draw.get("banned") and b == 0:  # the best token may not be drawn
                 z[np.flatnonzero(~allowed)[0]] = z.max() + 0.5
-            if draw.get("ties"):
-                z[rng.permutation(V)[:2]] = z.max() + 0.3
+            first, *tied = rng.permutation(V)[:3]
+            if draw.get("ties") or draw.get("behind"):
+                z[tied] = z.max() + 0.3
+            if draw.get("behind"):
+                z[first] = z.max() + 0.9
+                # Of the two, only the first one may stay.
+                if np.count_nonzero(_row(z, temperature, top_k, top_p, allowed)) != 2:
+                    continue
             if _distinct(z, temperature, top_k, top_p, allowed, draw.get("least", 0)):
                 break
         rows.append(z + draw.get("shift", 0))
@@ -196,8 +213,9 @@ TASK = Task(
         Criterion("both", 2, "top_k and top_p together", tag="both"),
         Criterion("allowed", 1, "tokens that are not allowed", tag="allowed"),
         Criterion("large", 1, "large logits and low temperatures", tag="large"),
-        Criterion("ties", 1, "equal logits at the border of top_k", tag="ties"),
+        Criterion("ties", 1, "equal logits at the border of top_k or top_p", tag="ties"),
     ),
     misconceptions=MISCONCEPTIONS,
     options={"axes": ("batch row", "token id")},
+    version=2,
 )
