@@ -30,10 +30,6 @@ class Cost:
         CPU seconds of all its processes.
     clock : float
         Seconds.
-    first : float
-        CPU seconds that the first process itself used until something was graded.
-    own : float
-        The same until the end.
     grown : float
         MiB by which the first process grew while the last half was graded.
     grown_since_first : float
@@ -42,8 +38,6 @@ class Cost:
 
     cpu: float
     clock: float
-    first: float = 0.0
-    own: float = 0.0
     grown: float = 0.0
     grown_since_first: float = 0.0
 
@@ -131,13 +125,11 @@ def _measured(command, root, environment):
     cpu = usage.ru_utime + usage.ru_stime
     graded = [look for look in looks if look[0]] or looks[-1:]
     half = [look for look in graded if look[0] >= graded[-1][0] / 2]
-    most = max(look[2] for look in graded) - graded[0][2]
+    most = max(look[1] for look in graded) - graded[0][1]
     return Cost(
         cpu,
         clock,
-        graded[0][1],
-        graded[-1][1],
-        (half[-1][2] - half[0][2]) / MIB,
+        (half[-1][1] - half[0][1]) / MIB,
         most / MIB,
     )
 
@@ -147,10 +139,10 @@ _TICK, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 
 
 def _look(pid, graded):
-    """Return how many submissions are graded, and a process's CPU seconds and memory."""
+    """Return how many submissions are graded, and a process's memory."""
     stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     done = sum(1 for _ in graded.iterdir()) if graded.is_dir() else 0
-    return done, (int(stat[11]) + int(stat[12])) / _TICK, int(stat[21]) * _PAGE
+    return done, int(stat[21]) * _PAGE
 
 
 def _private(pid):
