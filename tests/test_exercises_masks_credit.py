@@ -64,6 +64,55 @@ def test_what_is_right_is_paid(name, mistakes, kept):
     assert passed(result_of(name, function_of(TASKS[name], *mistakes))) == kept
 
 
+@pytest.mark.parametrize("threshold", [-20, -100, -1000])
+def test_a_finite_number_far_below_zero_is_no_block(threshold):
+    def masked_softmax(S, M):
+        return TASKS["masked_softmax"].reference(S, np.where(threshold < M, M, -np.inf))
+
+    def combine_masks(masks):
+        M, _ = TASKS["combine_masks"].reference(masks)
+        return M, (threshold > M).all(axis=-1)
+
+    A = masked_softmax(np.zeros((1, 3)), np.array([[-2000, -2000, -np.inf]]))
+    assert A.tolist() == [[0, 0, 0]]
+    for function, lost in ((masked_softmax, "large"), (combine_masks, "bias_empty")):
+        result = result_of(function.__name__, function)
+        assert [c.name for c in result.criteria if not c.passed] == [lost]
+        message = next(c.message for c in result.criteria if not c.passed)
+        assert "-2000" in message
+
+
+def test_the_gradient_of_a_number_for_all_keys_is_summed_over_the_keys():
+    def masked_softmax_backward(dA, S, M):
+        dS, _ = TASKS["masked_softmax_backward"].reference(dA, S, M)
+        dM = dS.sum(axis=tuple(range(S.ndim - M.ndim)))
+        shared = tuple(i for i, n in enumerate(M.shape[:-1]) if n == 1)
+        return dS, dM.sum(axis=shared, keepdims=True)
+
+    result = result_of("masked_softmax_backward", masked_softmax_backward)
+    assert passed(result) == {"values", "empty_rows"}
+    assert "dM has shape (5, 3), not (5, 1)" in result.criteria[2].message
+
+
+@pytest.mark.parametrize(
+    ("limit", "lost"), [(3e-6, []), (1e-4, []), (1e-3, ["quiet"]), (5e-3, ["quiet"])]
+)
+def test_a_leak_test_sees_leaks_that_are_small_and_larger_than_rounding(limit, lost):
+    def leak_test(model, ids, rng):
+        whole = model(ids)
+        return any(
+            np.abs(model(ids[b : b + 1, :n])[0] - whole[b, :n]).max() > limit
+            for b in range(len(ids))
+            for n in range(1, ids.shape[1] + 1)
+        )
+
+    result = result_of("leak_test", leak_test)
+    assert [c.name for c in result.criteria if not c.passed] == lost
+    assert (result.diagnosis is None) == (not lost)
+    if lost:
+        assert result.diagnosis.names == ("tolerance_wide",)
+
+
 def test_a_wrong_softmax_costs_nothing_in_its_backward_pass():
     source = """
 def masked_softmax(S, M):

@@ -96,6 +96,11 @@ def cases(rng):
             label="one mask, causal with a bias (5, 5)",
             tag="bias",
         ),
+        Case(
+            ([_far_bias(rng, 5), _padding(rng, 5, 2)],),
+            label="biases near -30, -2000 and -1e9 (3, 5), padding (2, 1, 5)",
+            tag="bias",
+        ),
     ]
 
 
@@ -115,6 +120,11 @@ def _first_open(rng, n_q, n_k):
     M = partial_mask(rng, n_q, n_k)
     M[:, 0] = 0
     return M
+
+
+def _far_bias(rng, n_k):
+    """Return finite numbers that block nothing, however far below 0 they are."""
+    return rng.standard_normal((3, n_k)) - np.array([[30.0], [2e3], [1e9]])
 
 
 def _tail(n_q, n_k):
@@ -241,4 +251,5 @@ TASK = Task(
         ),
     ),
     shortcuts=("seqlib.np.masks.to_additive",),
+    version=2,
 )

@@ -212,4 +212,5 @@ TASK = Task(
         ),
     ),
     seconds=5.0,
+    version=2,
 )

@@ -120,7 +120,7 @@ def _quiet(rng):
         return logits / np.sqrt(ids.shape[1])
 
     return [
-        _case(rng, 2, 6, "a leak of less than 0.01", "quiet", _everything, share=4e-3),
+        _case(rng, 2, 6, "a leak of about 0.0007", "quiet", _everything, size=7e-4),
         _case(
             rng, 3, 7, "a leak that changes no prediction", "quiet", _everything, head=copied
         ),

@@ -36,8 +36,9 @@ class Model:
         Whether id 0 is padding, which nobody sees and whose logits are 0.
     single : bool
         Whether the logits are float32, with the rounding that comes with it.
-    share : float
-        How much of the logits comes from the attention that leaks.
+    size : float, optional
+        How far some logit of ``ids`` moves when all that it must not see is cut away; without
+        it, all of the logits come from the attention that leaks.
     position : callable, optional
         ``position(t, T)``, which number a step counts as; its own if not given.
     head : callable, optional
@@ -54,7 +55,7 @@ class Model:
         *,
         padded=False,
         single=True,
-        share=1.0,
+        size=None,
         position=None,
         head=None,
         over_queries=False,
@@ -66,8 +67,11 @@ class Model:
         self.output = 0.06 * rng.standard_normal((_WIDTH, VOCABULARY))
         self.output[:, PADDING] = 0  # near 0 a relative tolerance does not cover rounding
         self.extra, self.padded, self.single = extra, padded, single
-        self.share, self.position, self.head = share, position, head
+        self.position, self.head = position, head
         self.over_queries = over_queries
+        self.share = 1.0
+        if size is not None:
+            self.share = size / np.abs(self._logits(ids, extra) - self._logits(ids, None)).max()
         self._known = {}  # logits by ids: the wrong leak tests ask for the same ones
 
     def handle(self):

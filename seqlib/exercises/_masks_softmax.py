@@ -63,6 +63,11 @@ def cases(rng):
             tag="empty_rows",
         ),
         Case(_large(rng, 5, 7), label="scores near 1000 and -1000", tag="large"),
+        Case(
+            (_scores(rng, 3, 5), _bias(rng, 3, 5) - 2000),
+            label="finite numbers near -2000 in M, beside -inf",
+            tag="large",
+        ),
         Case(_rubbish(rng, 3, 7), label="blocked scores NaN, inf and 1e30", tag="rubbish"),
         Case(
             (_scores(rng, 5, 7, lead=(2,)), partial_mask(rng, 1, 7, lead=(2,))),
@@ -138,7 +143,7 @@ TASK = Task(
         Criterion("values", 6, "weights with some keys blocked"),
         Criterion("bias", 2, "finite numbers in M", tag="bias"),
         Criterion("empty_rows", 5, "rows without an allowed key", tag="empty_rows"),
-        Criterion("large", 3, "scores near 1000", tag="large"),
+        Criterion("large", 3, "scores near 1000, or M near -2000", tag="large"),
         Criterion("rubbish", 2, "blocked scores that are no numbers", tag="rubbish"),
         Criterion("batch", 2, "leading axes", tag="batch"),
     ),
@@ -231,4 +236,5 @@ TASK = Task(
     # adding -1e9 to a score and taking it away again leaves 7 digits.
     tolerance=Tolerance(rtol64=1e-6, atol64=1e-8, rtol32=2e-3, atol32=5e-4),
     shortcuts=("seqlib.np.activation.softmax", "seqlib.np.attention.attention_weights"),
+    version=2,
 )

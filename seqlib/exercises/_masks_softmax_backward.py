@@ -90,6 +90,11 @@ def cases(rng):
             label="S of shape (2, 7, 3, 5), M with finite numbers, (2, 1, 3, 5)",
             tag="bias",
         ),
+        Case(
+            _args(rng, rng.standard_normal((5, 1)), 5, 3, lead=(2,)),
+            label="S of shape (2, 5, 3), M with one finite number for all keys, (5, 1)",
+            tag="bias",
+        ),
     ]
 
 
@@ -138,7 +143,7 @@ TASK = Task(
         Criterion("values", 4, "dS with some keys blocked", part=0),
         Criterion("empty_rows", 3, "rows without an allowed key", tag="empty_rows"),
         Criterion(
-            "bias", 3, "dM, where M is shared by queries or sequences", tag="bias", part=1
+            "bias", 3, "dM, where queries, keys or sequences share M", tag="bias", part=1
         ),
     ),
     misconceptions=(
@@ -230,5 +235,5 @@ TASK = Task(
         "seqlib.np.activation.softmax_backward",
         "seqlib.np.attention.attention_weights_backward",
     ),
-    version=2,
+    version=3,
 )
