@@ -1,7 +1,9 @@
 """The assignment ``tokens``: what the library may do, what is paid, and what a message says."""
 
+import functools
 import importlib
 import sys
+import unicodedata
 
 import numpy as np
 import pytest
@@ -237,6 +239,40 @@ def encode(text, merges):
 )
 def test_what_is_right_is_paid(name, mistakes, kept):
     assert passed(result_of(name, function_of(TASKS[name], *mistakes))) == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "lost"),
+    [
+        ("encode", str.strip, ["edge"]),
+        ("encode", str.lstrip, ["edge"]),
+        ("encode", str.rstrip, ["edge"]),
+        ("encode", str.lower, ["edge"]),
+        ("encode", functools.partial(unicodedata.normalize, "NFC"), ["unicode"]),
+        ("encode", functools.partial(unicodedata.normalize, "NFD"), ["unicode"]),
+        ("train_bpe", str.strip, ["edge"]),
+        ("train_bpe", str.lstrip, ["edge"]),
+        ("train_bpe", str.rstrip, ["edge"]),
+        ("train_bpe", str.lower, ["edge"]),
+        ("decode", str.strip, ["edge"]),
+        ("decode", str.lstrip, ["edge"]),
+        ("decode", str.rstrip, ["edge"]),
+        ("decode", lambda text: text.replace("\r\n", "\n"), ["edge"]),
+    ],
+)
+def test_a_text_is_taken_as_it_is(name, change, lost):
+    """White space, capitals and the form of an accent belong to it."""
+    right = TASKS[name].reference
+
+    def function(*args):
+        if name == "decode":
+            text, n_bytes = right(*args)
+            return change(text), n_bytes
+        texts, *others = args
+        return right(change(texts) if name == "encode" else list(map(change, texts)), *others)
+
+    result = result_of(name, function)
+    assert [c.name for c in result.criteria if not c.passed] == lost
 
 
 # Forms that are right too

@@ -65,6 +65,7 @@ def cases(rng):
         Case(([0xFF, 0xFE, 257, d], merges), label="the bytes FF and FE", tag="invalid"),
         Case(([], merges), label="no token", tag="edge"),
         Case(([d], []), label="one token, no merges", tag="edge"),
+        Case(([32, d, 13, 10], []), label="white space at both ends, no merges", tag="edge"),
     ]
 
 
@@ -86,7 +87,7 @@ TASK = Task(
         Criterion(
             "invalid_bytes", 1, "number of bytes, no UTF-8", tag="invalid", part=1, needs=()
         ),
-        Criterion("edge", 1, "no token, no merges", tag="edge"),
+        Criterion("edge", 1, "no token, no merges, white space", tag="edge"),
     ),
     misconceptions=(
         Misconception(
@@ -155,4 +156,5 @@ TASK = Task(
     ),
     options={"parts": ("text", "n_bytes")},
     shortcuts=("seqlib.text.bpe.BPETokenizer", "seqlib.text.tokenizer.Tokenizer.decode_bytes"),
+    version=2,
 )

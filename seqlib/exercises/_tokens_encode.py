@@ -74,6 +74,11 @@ def cases(rng):
         Case(_drawn(rng, "éñüß", 6, 10), label="10 letters of two bytes", tag="unicode"),
         Case(_drawn(rng, "日本語", 7, 8), label="8 characters of three bytes", tag="unicode"),
         Case(
+            _drawn(rng, ("e\u0301", "n\u0303", "u\u0308"), 4, 6),
+            label="6 letters, each with an accent that is a character of its own",
+            tag="unicode",
+        ),
+        Case(
             _renamed(rng, "ab", [(0, 0), (256, 1)], "aaabaaaaab"),
             label="runs of three and five letters, the first merge joins two of them",
             tag="runs",
@@ -81,6 +86,7 @@ def cases(rng):
         Case(("", [(97, 98)]), label="an empty text", tag="edge"),
         Case(("q", [(97, 98)]), label="one letter", tag="edge"),
         Case(("no", []), label="no merges", tag="edge"),
+        Case((" Q\n", [(97, 98)]), label="white space at both ends", tag="edge"),
         Case(
             (_word(rng, "abc", 5), [(120, 121), (256, 122)]), label="no pair fits", tag="edge"
         ),
@@ -232,7 +238,7 @@ TASK = Task(
         Criterion("values", 8, "tokens of ASCII letters"),
         Criterion("unicode", 3, "letters of two and three bytes", tag="unicode"),
         Criterion("runs", 2, "runs of equal letters", tag="runs"),
-        Criterion("edge", 2, "empty text, one letter, no merge, no pair that fits", tag="edge"),
+        Criterion("edge", 2, "empty text, white space, no merge that fits", tag="edge"),
     ),
     misconceptions=MISCONCEPTIONS,
     options={
@@ -244,4 +250,5 @@ TASK = Task(
         "seqlib.text.merging.merge_bytes",
         "seqlib.text.bpe.BPETokenizer",
     ),
+    version=2,
 )

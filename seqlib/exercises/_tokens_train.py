@@ -96,6 +96,7 @@ def cases(rng):
         Case((["ab", "cd"], [1, 2], 5), label="5 merges asked for, 2 possible", tag="edge"),
         Case((["", "q", "xy"], [3, 2, 1], 3), label="an empty word, one letter", tag="edge"),
         Case((["q", ""], [4, 1], 3), label="no pair", tag="edge"),
+        Case(([" Q", "x\t"], [3, 2], 3), label="words with white space", tag="edge"),
         Case((["xyz"], [3], 0), label="no merge asked for", tag="edge"),
     ]
 
@@ -206,7 +207,9 @@ TASK = Task(
         Criterion("ties", 4, "ties: pairs that are equally frequent", tag="ties"),
         Criterion("unicode", 3, "letters of two bytes", tag="unicode"),
         Criterion("runs", 3, "runs of equal letters", tag="runs"),
-        Criterion("edge", 2, "nothing left to merge, a word listed twice", tag="edge"),
+        Criterion(
+            "edge", 2, "nothing left to merge, white space, a word listed twice", tag="edge"
+        ),
     ),
     misconceptions=MISCONCEPTIONS,
     options={
@@ -223,4 +226,5 @@ TASK = Task(
         "seqlib.text.bpe.BPETokenizer",
     ),
     seconds=10.0,
+    version=2,
 )
