@@ -158,6 +158,26 @@ def test_the_loss_is_the_librarys_with_ignored_targets(rng):
     assert float(found) == pytest.approx(snp.cross_entropy(logits[:, :-1], targets))
 
 
+def test_a_loss_without_a_gradient_loses_its_points_alone():
+    """Its values are right, and nothing can be trained with it."""
+    reference = TASKS["next_token_loss"].reference
+
+    def as_a_number(*args):
+        return reference(*args).item()
+
+    def made_anew(*args):
+        return torch.tensor(reference(*args).item())
+
+    def of_a_copy(logits, *args):
+        return reference(logits.detach(), *args)
+
+    for function in (as_a_number, made_anew, of_a_copy, torch.no_grad()(reference)):
+        result = judge(TASKS["next_token_loss"], InProcess(function), seed=1)
+        assert [c.name for c in result.criteria if not c.passed] == ["gradient"]
+        assert "the output has no gradient" in result.criteria[-1].message
+        assert result.diagnosis.names == ("no_gradient",)
+
+
 # The model
 
 

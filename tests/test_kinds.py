@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from fixtures_exercises import TASKS, backward, sorters, training
+from fixtures_exercises import TASKS, backward, module, sorters, training
 
-from seqlib.exercises.record import KINDS, Misconception, Task
+from seqlib.exercises.record import KINDS, Case, Misconception, Task
 from seqlib.judge.degenerate import degenerate_answers
 from seqlib.judge.diagnose import function_of
 from seqlib.judge.judge import judge
@@ -173,6 +173,41 @@ def test_a_module_with_other_parameters_is_told_which_it_needs():
         result = judge(TASKS["module"], InProcess(built), 0)
         assert result.score == 0
         assert phrase in result.criteria[0].message
+
+
+def test_an_output_without_a_gradient_costs_the_gradients_alone():
+    torch = pytest.importorskip("torch")
+
+    class Gain(module.gain_class()):
+        @torch.no_grad()
+        def forward(self, x):
+            return super().forward(x)
+
+    result = judge(TASKS["module"], InProcess(Gain), 0)
+    assert passed(result) == {"values"}
+    lost = {c.name: c.message for c in result.criteria}
+    for name in ("gradients", "inputs"):
+        assert lost[name].startswith("the output has no gradient: was it computed under")
+
+
+def test_a_function_of_a_tensor_that_requires_a_gradient_is_differentiated():
+    torch = pytest.importorskip("torch")
+    x = np.array([1.0, -2.0, 3.0])
+    case = Case((AsTensor(x, requires_grad=True),), {"power": 2})
+    task = Task(**{**vars(TASKS["values"]), "shortcuts": ()})
+
+    def total(x, *, power):
+        return (x**power).sum()
+
+    def answer(function):
+        return observe(task, InProcess(function), case).value
+
+    found = answer(total)
+    assert found["output"] == 14
+    np.testing.assert_array_equal(found["gradient"], 2 * x)
+    np.testing.assert_array_equal(answer(lambda x, *, power: x**power)["gradient"], 2 * x)
+    for cut in (torch.no_grad()(total), lambda x, *, power: total(x, power=power).item()):
+        assert answer(cut) == {"output": 14}
 
 
 def test_a_library_class_is_refused_built_or_run():

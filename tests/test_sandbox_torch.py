@@ -41,6 +41,11 @@ class TwoOutputs(nn.Module):
     def forward(self, x, ids):
         return x[ids], (2 * x).sum()
 
+class Frozen(Affine):
+    @torch.no_grad()
+    def forward(self, x):
+        return super().forward(x)
+
 class Broken(nn.Module):
     def forward(self, x):
         return x.reshape(7, 7)
@@ -62,6 +67,12 @@ def gradient(x):
     (x**2).sum().backward()
     return x.grad
 
+def square(x):
+    return (x**2).sum()
+
+def item(x):
+    return square(x).item()
+
 def refused(q):
     return torch.nn.functional.scaled_dot_product_attention(q, q, q)
 """
@@ -76,9 +87,11 @@ MODULE = {
     "cotangent": np.ones((2, 4)),
     "mode": "train",
 }
+DIFFERENTIATED = {"do": "differentiate", "args": [AsTensor(X, requires_grad=True)]}
 REQUESTS = {
     "module, forward and backward": ("Affine", MODULE),
     "module, forward": ("Affine", MODULE | {"cotangent": None, "mode": "eval"}),
+    "module without a gradient": ("Frozen", MODULE),
     "module in float32": (
         "Affine",
         MODULE | {"state": {k: v.astype("f4") for k, v in MODULE["state"].items()}},
@@ -113,6 +126,8 @@ REQUESTS = {
     "sparse": ("sparse", {"do": "call"}),
     "empty parameter": ("parameter", {"do": "call"}),
     "gradient": ("gradient", {"do": "call", "args": [AsTensor(X, requires_grad=True)]}),
+    "differentiated": ("square", DIFFERENTIATED),
+    "not differentiable": ("item", DIFFERENTIATED),
     "refused": (
         "refused",
         {

@@ -28,6 +28,8 @@ def variant(logits, ids, is_padding, *, wrong=frozenset()):
     if "bits" in wrong:
         nats = nats / np.log(2)
     total = (nats * real).sum()
+    if "no_gradient" in wrong:
+        total = total.detach()
     if "sum" in wrong:
         return total
     if "divided_by_all" in wrong:
@@ -37,6 +39,7 @@ def variant(logits, ids, is_padding, *, wrong=frozenset()):
     count = real.sum() if "nan_without_targets" in wrong else real.sum().clamp(min=1)
     if "mean_of_sequences" in wrong:
         by_row = (nats * real).sum(dim=-1) / real.sum(dim=-1).clamp(min=1)
+        by_row = by_row.detach() if "no_gradient" in wrong else by_row
         rows = real.any(dim=-1)
         return (by_row * rows).sum() / rows.sum().clamp(min=1)
     return total / count
@@ -77,10 +80,11 @@ def cases(rng):
         _case(rng, (2, 5, 7), (5, 5), "logits near 1000 and -1000", "large", scale=1000),
         _case(rng, (2, 3, 5), (1, 0), "lengths 1 and 0: no token has a target", "empty"),
         _case(rng, (3, 1, 7), (1, 1, 1), "3 sequences of one token", "empty"),
+        _case(rng, (2, 5, 3), (5, 5), "2 sequences of 5 tokens, V=3", "gradient", grad=True),
     ]
 
 
-def _case(rng, shape, lengths, label, tag="base", *, scale=2.0):
+def _case(rng, shape, lengths, label, tag="base", *, scale=2.0, grad=False):
     B, T, V = shape
     logits = scale * rng.standard_normal(shape)
     ids = rng.integers(V, size=(B, T))
@@ -88,7 +92,8 @@ def _case(rng, shape, lengths, label, tag="base", *, scale=2.0):
     is_padding = np.arange(T) >= np.array(lengths)[:, None]
     # What a padded place holds must not matter.
     ids[is_padding] = rng.integers(V, size=is_padding.sum())
-    return Case((AsTensor(logits), AsTensor(ids), AsTensor(is_padding)), label=label, tag=tag)
+    args = AsTensor(logits, requires_grad=grad), AsTensor(ids), AsTensor(is_padding)
+    return Case(args, label=label, tag=tag)
 
 
 TASK = Task(
@@ -102,9 +107,10 @@ TASK = Task(
     cases=cases,
     criteria=(
         Criterion("values", 4, "loss of sequences without padding"),
-        Criterion("padding", 3, "padded tokens do not count", tag="padding"),
-        Criterion("large", 2, "logits near 1000", tag="large"),
+        Criterion("padding", 2, "padded tokens do not count", tag="padding"),
+        Criterion("large", 1, "logits near 1000", tag="large"),
         Criterion("empty", 1, "0 where no token has a target", tag="empty"),
+        Criterion("gradient", 2, "gradient of the logits", tag="gradient", part="gradient"),
     ),
     misconceptions=(
         Misconception(
@@ -206,10 +212,22 @@ TASK = Task(
             "our own: log2",
         ),
         Misconception(
+            "no_gradient",
+            "The loss is cut off from the logits: it has the right value and no gradient, so "
+            "nothing can be trained with it.",
+            "decoder#loss",
+            "our own: item() or torch.no_grad()",
+        ),
+        Misconception(
             "nan_without_targets",
             "Where no token has a target, the loss is 0 divided by 0.",
             "decoder#loss",
             "pytorch/pytorch#75181",
         ),
     ),
+    options={
+        "parts": {"output": "the loss", "gradient": "the gradient"},
+        "axes": {"the gradient": ("batch row", "time step", "token id")},
+    },
+    version=2,
 )

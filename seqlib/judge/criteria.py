@@ -7,6 +7,9 @@ from seqlib.judge.part import MISSING, part_of
 from seqlib.judge.run import SKIPPED, Caller, CallFailed, agree
 from seqlib.judge.seeds import generator
 
+# Parts of what comes back from a module or a function that is differentiated.
+_GRADIENTS = ("gradient", "gradients", "input_gradients")
+
 
 def messages_of(run):
     """Return what speaks against each criterion taken by itself, None where nothing does.
@@ -83,6 +86,11 @@ def _value_message(task, criterion, expected, got):
     if criterion.part is not None:
         what = name_of(criterion.part, names)
         expected, got = part_of(expected, criterion.part), part_of(got, criterion.part)
+        if got is MISSING and criterion.part in _GRADIENTS:
+            return (
+                "the output has no gradient: was it computed under torch.no_grad(), or cut off "
+                "by detach() or item()?"
+            )
         if got is MISSING:
             return f"{what} is missing"
     return difference(

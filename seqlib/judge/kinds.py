@@ -3,7 +3,9 @@
 What a task of each kind puts into its cases and ``options``:
 
 values
-    ``args`` and ``kwargs`` are those of the student's function.
+    ``args`` and ``kwargs`` are those of the student's function. If the first argument is an
+    ``AsTensor`` that requires a gradient, the answer is a dict of the ``"output"`` and its
+    ``"gradient"`` with respect to that argument.
 text
     The same; strings are compared character by character.
 backward
@@ -39,7 +41,7 @@ from seqlib.exercises.record import KINDS
 from seqlib.subject.driver import Session
 from seqlib.subject.guard import describe
 from seqlib.subject.subject import Reply
-from seqlib.subject.values import Handle, map_leaves, number_handles
+from seqlib.subject.values import AsTensor, Handle, map_leaves, number_handles
 
 
 def observe(task, subject, case, rng=None, request=None):
@@ -82,6 +84,8 @@ def request_of(task, case):
     }
     if task.kind == "module":
         request |= {"do": "module", "kwargs": {}} | request["kwargs"]
+    elif case.args and isinstance(case.args[0], AsTensor) and case.args[0].requires_grad:
+        request["do"] = "differentiate"
     if forward := task.options.get("forward"):
         request["globals"] = {name: Handle(function) for name, function in forward.items()}
     if task.kind == "student_test":

@@ -106,6 +106,11 @@ class Session:
     def _call(self, request, args, kwargs):
         return self.function(*args, **kwargs)
 
+    def _differentiate(self, request, args, kwargs):
+        from .modules import differentiate  # only here is torch needed
+
+        return differentiate(self.function, args, kwargs)
+
     def _keep(self, request, args, kwargs):
         self._kept[request["name"]] = self.function(*args, **kwargs)
 
@@ -116,7 +121,7 @@ class Session:
         return target(*args, **kwargs)
 
     def _module(self, request, args, kwargs):
-        from .modules import run_module  # only here is torch needed
+        from .modules import run_module
 
         return run_module(
             self.function(*args, **kwargs),
@@ -129,6 +134,7 @@ class Session:
 
 _DO = {
     "call": Session._call,
+    "differentiate": Session._differentiate,
     "keep": Session._keep,
     "use": Session._use,
     "module": Session._module,

@@ -1,4 +1,4 @@
-"""Run a torch module with given weights and inputs: output and gradients as plain values."""
+"""Run a torch module, or a function of tensors, forward and back."""
 
 import numpy as np
 import torch
@@ -27,7 +27,8 @@ def run_module(module, *, state, inputs, cotangent, mode):
     -------
     dict
         ``"output"``, and with a cotangent ``"gradients"`` (by parameter) and
-        ``"input_gradients"`` (a list with None for inputs that are not floating point).
+        ``"input_gradients"`` (a list with None for inputs that are not floating point). An
+        output without a gradient, as under ``torch.no_grad()``, comes alone.
     """
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"the class must build a torch.nn.Module, got {type(module).__name__}")
@@ -39,12 +40,40 @@ def run_module(module, *, state, inputs, cotangent, mode):
         output = module(*inputs)
         if cotangent is None:
             return {"output": output}
-        _inner(output, cotangent).backward()
+        total = _inner(output, cotangent)
+        if not total.requires_grad:
+            return {"output": output}
+        total.backward()
     return {
         "output": output,
         "gradients": {name: p.grad for name, p in module.named_parameters()},
         "input_gradients": [x.grad if isinstance(x, torch.Tensor) else None for x in inputs],
     }
+
+
+def differentiate(function, args, kwargs):
+    """Call a function, and go back from the sum of what it returns to its first argument.
+
+    Parameters
+    ----------
+    function : callable
+        The student's function.
+    args : list
+        Of which the first one is a leaf tensor that requires a gradient.
+    kwargs : dict
+        Further arguments.
+
+    Returns
+    -------
+    dict
+        ``"output"`` and ``"gradient"``. An output without a gradient comes alone.
+    """
+    with torch.enable_grad():
+        output = function(*args, **kwargs)
+        if not isinstance(output, torch.Tensor) or not output.requires_grad:
+            return {"output": output}
+        output.sum().backward()
+    return {"output": output, "gradient": args[0].grad}
 
 
 def _load(module, state):

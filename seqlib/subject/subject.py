@@ -83,6 +83,9 @@ class Subject(Protocol):
 
     ``{"do": "call", "args": [...], "kwargs": {...}}``
         Call the student's function.
+    ``{"do": "differentiate", "args", "kwargs"}``
+        Call it with a tensor first that requires a gradient, and go back to that: a dict of
+        ``"output"`` and ``"gradient"`` (see ``seqlib.subject.modules``).
     ``{"do": "module", "args", "kwargs", "state", "inputs", "cotangent", "mode"}``
         Build a ``torch.nn.Module`` with the student's class, load the weights, run it forward
         and, if a cotangent is given, backward: a dict of ``"output"``, ``"gradients"`` by
