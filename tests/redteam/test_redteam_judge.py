@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import json
 import math
 import time
 import tracemalloc
@@ -56,7 +57,9 @@ def test_an_array_without_bytes_and_with_two_billion_parts(expected):
     tracemalloc.stop()
 
 
-@pytest.mark.parametrize("first", [2**70, 2**2000, 1j, {1: [2]}])
+@pytest.mark.parametrize(
+    "first", [2**70, 2**2000, 1j, {1: [2]}], ids=["2^70", "2^2000", "imaginary", "a dict"]
+)
 @pytest.mark.parametrize("name", ["split_heads", "count_parameters"])
 def test_another_answer_each_time_costs_the_points_and_not_the_judge(first, name):
     seen = set()
@@ -69,6 +72,63 @@ def test_another_answer_each_time_costs_the_points_and_not_the_judge(first, name
         return first
 
     assert score(function, name) == 0
+
+
+STRANGE = (
+    *(None, True, 0, 1.5, 2**63, 2**70, 2**2000, "x", b"b", float("nan"), [], (), {}),
+    *([2**70, 1], [[1], [2, 3]], {(1, 2): [3]}, {"a": {"b": [np.zeros(2)]}}),
+    *(
+        np.zeros((3, 0)),
+        np.zeros((2**31, 0)),
+        np.array(1j),
+        np.ones(3, bool),
+        np.ones((1,) * 32),
+    ),
+    *(np.array([2**64 - 1], np.uint64), np.full(3, np.inf), np.array(1, np.float16)),
+)
+CHANGES = (
+    *(lambda x: x[..., None], np.transpose, np.ndarray.tolist, np.ravel, lambda x: x[..., :0]),
+    *(
+        lambda x: x.astype(complex),
+        lambda x: x.astype(np.float16),
+        lambda x: x.astype(np.uint8),
+    ),
+    *(lambda x: x * np.nan, lambda x: x > 0, lambda x: [x], lambda x: np.stack([x, x])),
+)
+
+
+def spoilt(value, rng):
+    """Return an answer with one part of it, or the whole, replaced by something strange."""
+    if rng.random() < 0.25:
+        return STRANGE[rng.integers(len(STRANGE))]
+    if isinstance(value, np.ndarray):
+        return CHANGES[rng.integers(len(CHANGES))](value)
+    if isinstance(value, dict) and value:
+        key = list(value)[rng.integers(len(value))]
+        return value | {key: spoilt(value[key], rng)}
+    if isinstance(value, list | tuple) and value:
+        at = rng.integers(len(value))
+        return type(value)([*value[:at], spoilt(value[at], rng), *value[at + 1 :]])
+    return STRANGE[rng.integers(len(STRANGE))]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "name", ["rnn", "bptt", "gates", "attention", "masks", "tokens", "layers"]
+)
+def test_answers_that_are_spoilt_now_and_then_never_end_the_judge(name):
+    rng = np.random.default_rng(0)
+    for task in get_assignment(name).tasks:
+        for rate in (0.3, 1.0):
+
+            def function(*args, _task=task, _rate=rate, **kwargs):
+                value = _task.reference(*args, **kwargs)
+                return spoilt(value, rng) if rng.random() < _rate else value
+
+            result = judge(dataclasses.replace(task, shortcuts=()), InProcess(function), 5)
+            assert 0 <= result.score <= task.points
+            assert result.lines()
+            json.dumps(result.to_dict())
 
 
 def test_logits_of_any_shape_are_not_spread_over_each_other():
