@@ -179,8 +179,10 @@ def _train(task, subject, case, request, rng):
     except PredictionFailed as failure:
         return failure.reply
     except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
-        # What the trained object returned cannot be evaluated: of another shape, say.
-        return Reply(error=f"the trained object's answer does not fit: {describe(error)}")
+        # What the trained object returned cannot be evaluated: of another shape, say. It is the
+        # judge that raised, so the student's code is not said to have done so.
+        why = str(error) if isinstance(error, ValueError) else describe(error)
+        return Reply(error=f"what was trained has no loss: {why}", fault="unsupported")
     return Reply(value=loss, modified=trained.modified)
 
 
