@@ -29,6 +29,11 @@ result_of = EXERCISES.result_of
             ["blocked_added"],
             {"values", "bias", "empty_rows", "large", "batch"},
         ),
+        (
+            "masked_softmax",
+            ["bias_ignored"],
+            {"values", "empty_rows", "large", "rubbish", "batch"},
+        ),
         ("masked_softmax", ["mask_after_softmax"], set()),
         ("masked_softmax_backward", ["empty_row_nan"], {"values", "bias"}),
         ("masked_softmax_backward", ["dm_averaged"], {"values", "empty_rows"}),
