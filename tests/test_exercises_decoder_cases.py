@@ -206,6 +206,83 @@ def test_the_reference_of_the_model_is_the_librarys(rng):
     torch.testing.assert_close(ours(ids), library(ids))
 
 
+def changed(change):
+    """Return a maker of the right model in which ``change(model)`` has altered something."""
+
+    def build(*sizes):
+        model = TASKS["LanguageModel"].reference(*sizes)
+        change(model)
+        return model
+
+    return build
+
+
+def lost_by(build):
+    """Return the messages of the criteria that a model loses."""
+    result = judge(TASKS["LanguageModel"], InProcess(build), seed=1)
+    return {c.name: c.message for c in result.criteria if not c.passed}
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("E", lambda p: p.normal_(std=0.04)),
+        ("P", lambda p: p.zero_()),
+        ("P", lambda p: p.normal_()),
+        ("P", lambda p: p.fill_(0.02)),
+        ("b", lambda p: p.normal_(std=0.02)),
+        ("norm.weight", lambda p: p.mul_(0.9)),
+        ("norm.bias", lambda p: p.add_(0.1)),
+    ],
+)
+def test_other_starting_values_than_those_of_the_text_lose_their_points(name, start):
+    def change(model):
+        with torch.no_grad():
+            start(model.get_parameter(name))
+
+    lost = lost_by(changed(change))
+    assert list(lost) == ["parameters"]
+    assert lost["parameters"].startswith(f"{name} ")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_starting_values_of_the_text_pass_with_every_seed(seed):
+    torch.manual_seed(seed)
+
+    def trimmed(model):
+        for table in (model.E, model.P):
+            torch.nn.init.trunc_normal_(table, std=0.02, a=-0.05, b=0.05)
+
+    for change in (trimmed, lambda model: None):
+        assert lost_by(changed(change)) == {}
+
+
+def test_dropout_that_is_left_on_loses_its_points():
+    """The layers of PyTorch with their default, and dropout behind the embeddings."""
+
+    def in_the_layers(model):
+        for layer in model.layers:
+            layer.register_forward_hook(
+                lambda layer, args, X: torch.nn.functional.dropout(X, 0.1, layer.training)
+            )
+
+    for build in (changed(in_the_layers), wrong("LanguageModel", "dropout")):
+        lost = lost_by(build)
+        assert list(lost) == ["dropout"]
+        assert "is dropout left on?" in lost["dropout"]
+
+
+def test_a_model_without_a_gradient_loses_the_points_of_the_gradients_alone():
+    def frozen(model):
+        model.forward = torch.no_grad()(model.forward)
+
+    lost = lost_by(changed(frozen))
+    assert list(lost) == ["gradients"]
+    assert lost["gradients"].startswith("the output has no gradient: it is computed under")
+    result = judge(TASKS["LanguageModel"], InProcess(changed(frozen)), seed=1)
+    assert result.diagnosis.names == ("no_gradient",)
+
+
 def test_case_a04_a_mask_of_the_other_polarity_lets_the_future_in(rng):
     """A boolean mask of forbidden places, where True means may attend."""
 

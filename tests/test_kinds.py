@@ -187,7 +187,7 @@ def test_an_output_without_a_gradient_costs_the_gradients_alone():
     assert passed(result) == {"values"}
     lost = {c.name: c.message for c in result.criteria}
     for name in ("gradients", "inputs"):
-        assert lost[name].startswith("the output has no gradient: was it computed under")
+        assert lost[name].startswith("the output has no gradient: it is computed under")
 
 
 def test_a_function_of_a_tensor_that_requires_a_gradient_is_differentiated():

@@ -65,6 +65,8 @@ def variant(vocab_size, context, d, n_layer, n_head, *, wrong=frozenset()):
 
         def forward(self, ids):
             first = X = self.embedded(ids)
+            if "dropout" in wrong:
+                first = X = nn.functional.dropout(X, 0.1, self.training)
             for layer in self.layers:
                 if "first_layer_repeated" in wrong:
                     layer = self.layers[0]
@@ -73,6 +75,8 @@ def variant(vocab_size, context, d, n_layer, n_head, *, wrong=frozenset()):
                 X = self.norm(X)
             E = self.E.detach() if "detached_head" in wrong else self.E
             logits = X @ E.T + (0 if "b_ignored" in wrong else self.b)
+            if "no_gradient" in wrong:
+                logits = logits.detach()
             if "probabilities" in wrong:
                 return logits.softmax(dim=-1)
             return logits.log_softmax(dim=-1) if "log_probabilities" in wrong else logits
@@ -162,6 +166,8 @@ def causal(call, rng):
     sizes = (13, 11, 6, 2, 3)
     weights, ids = state(rng, *sizes), rng.integers(13, size=(2, 7))
     before = _output(call, sizes, weights, ids)
+    if before.shape != (*ids.shape, 13):
+        return f"the logits of 2 sequences of 7 tokens have shape {before.shape}"
     largest = np.abs(before).max()
     for t in (6, 1, 3):
         later = ids.copy()
@@ -204,9 +210,40 @@ def starts_at_ln_V(call, rng):
     return None
 
 
-def _output(call, sizes, weights, ids):
-    kwargs = {"state": weights, "inputs": [ids], "cotangent": None, "mode": "eval"}
-    return np.asarray(call(*sizes, **kwargs)["output"])
+def starts_as_said(call, rng):
+    """Ask that E, P, b and the norm of a new model have the starting values of the text."""
+    ids = rng.integers(101, size=(1, 2))
+    found = _run(call, (101, 11, 32, 2, 4), None, ids)["parameters"]
+    # 101 * 32 and 11 * 32 draws: their deviation is known to 1.2 and 3.8 percent.
+    for name in ("E", "P"):
+        if name in found and not abs(found[name].std() / 0.02 - 1) <= 0.25:
+            return f"{name} starts with a standard deviation of {found[name].std():.3g}"
+        if name in found and not abs(found[name].mean()) <= 0.005:
+            return f"{name} starts with a mean of {found[name].mean():.3g}"
+    for name, value in (("b", 0), ("norm.weight", 1), ("norm.bias", 0)):
+        if name in found and not (found[name] == value).all():
+            return f"{name} does not start at {value}"
+    return None
+
+
+def same_in_training(call, rng):
+    """Ask that the logits be the same in training as in evaluation: nothing is dropped."""
+    sizes = (13, 11, 6, 2, 3)
+    weights, ids = state(rng, *sizes), rng.integers(13, size=(2, 7))
+    expected = _output(call, sizes, weights, ids)
+    logits = _output(call, sizes, weights, ids, mode="train")
+    if not np.abs(logits - expected).max() <= 1e-4 * np.abs(expected).max():
+        return "after train() the logits are others than after eval(): is dropout left on?"
+    return None
+
+
+def _output(call, sizes, weights, ids, mode="eval"):
+    return np.asarray(_run(call, sizes, weights, ids, mode)["output"])
+
+
+def _run(call, sizes, weights, ids, mode="eval"):
+    kwargs = {"state": weights, "inputs": [ids], "cotangent": None, "mode": mode}
+    return call(*sizes, **kwargs)
 
 
 TASK = Task(
@@ -225,7 +262,7 @@ TASK = Task(
         Criterion("layers", 2, "several layers", tag="layers", part="output"),
         Criterion(
             "gradients",
-            4,
+            3,
             "gradients of the parameters",
             tag="tokens",
             part="gradients",
@@ -234,10 +271,24 @@ TASK = Task(
         Criterion("causal", 5, "no logit depends on later tokens", holds=causal, needs=()),
         Criterion(
             "start",
-            4,
+            2,
             "loss of a new model near ln V",
             holds=starts_at_ln_V,
             needs=(),
+        ),
+        Criterion(
+            "parameters",
+            2,
+            "starting values of E, P, b and the norm",
+            holds=starts_as_said,
+            needs=("start",),
+        ),
+        Criterion(
+            "dropout",
+            1,
+            "the same logits in training, without dropout",
+            holds=same_in_training,
+            needs=("values", "tokens"),
         ),
     ),
     misconceptions=MISCONCEPTIONS,
@@ -248,4 +299,5 @@ TASK = Task(
     # Weights are float32: gradients of right styles differ by up to 5e-4 of an entry.
     tolerance=Tolerance(rtol32=2e-3, atol32=2e-4),
     shortcuts=("seqlib.pt.decoder.DecoderLM",),
+    version=2,
 )

@@ -115,4 +115,17 @@ MISCONCEPTIONS = (
         "decoder#model",
         "our own: [layer] * n_layer",
     ),
+    Misconception(
+        "dropout",
+        "In training mode something is dropped.",
+        "decoder#model",
+        "our own: torch.nn.TransformerEncoderLayer without dropout=0",
+    ),
+    Misconception(
+        "no_gradient",
+        "The logits are cut off from the parameters: they are right and have no gradient, so "
+        "the model cannot be trained.",
+        "decoder#model",
+        "our own: forward under torch.no_grad()",
+    ),
 )

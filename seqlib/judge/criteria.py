@@ -88,8 +88,8 @@ def _value_message(task, criterion, expected, got):
         expected, got = part_of(expected, criterion.part), part_of(got, criterion.part)
         if got is MISSING and criterion.part in _GRADIENTS:
             return (
-                "the output has no gradient: was it computed under torch.no_grad(), or cut off "
-                "by detach() or item()?"
+                "the output has no gradient: it is computed under torch.no_grad(), or cut off "
+                "by detach(), item() or the like"
             )
         if got is MISSING:
             return f"{what} is missing"

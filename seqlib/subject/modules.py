@@ -15,7 +15,7 @@ def run_module(module, *, state, inputs, cotangent, mode):
         What the student's class built. It is cast to the dtype of the weights.
     state : dict of str to ndarray, or None
         Value of every parameter. Buffers that it does not name keep their value. None leaves
-        the module as it was built.
+        the module as it was built, and its parameters come back too.
     inputs : list
         Positional arguments of ``forward``; floating-point arrays become leaf tensors.
     cotangent : ndarray or list of ndarray or None
@@ -28,7 +28,8 @@ def run_module(module, *, state, inputs, cotangent, mode):
     dict
         ``"output"``, and with a cotangent ``"gradients"`` (by parameter) and
         ``"input_gradients"`` (a list with None for inputs that are not floating point). An
-        output without a gradient, as under ``torch.no_grad()``, comes alone.
+        output without a gradient, as under ``torch.no_grad()``, comes alone. Without a state
+        ``"parameters"`` by name, as they are after the forward pass.
     """
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"the class must build a torch.nn.Module, got {type(module).__name__}")
@@ -38,14 +39,16 @@ def run_module(module, *, state, inputs, cotangent, mode):
     inputs = [_leaf(value) for value in inputs]
     with torch.enable_grad():
         output = module(*inputs)
+        found = {"output": output}
+        if state is None:
+            found["parameters"] = dict(module.named_parameters())
         if cotangent is None:
-            return {"output": output}
+            return found
         total = _inner(output, cotangent)
         if not total.requires_grad:
-            return {"output": output}
+            return found
         total.backward()
-    return {
-        "output": output,
+    return found | {
         "gradients": {name: p.grad for name, p in module.named_parameters()},
         "input_gradients": [x.grad if isinstance(x, torch.Tensor) else None for x in inputs],
     }
