@@ -187,6 +187,26 @@ def test_means_over_nothing_are_named_together():
     assert set(result.diagnosis.names) == {"empty_sequence_nan", "nothing_counted_nan"}
 
 
+def test_padding_is_no_product_with_zero():
+    """NaN times 0 is NaN, and a state with NaN is not kept."""
+
+    def forward(x, h_0, W_hh, W_xh, b_h, lengths=None):
+        B, T, _ = x.shape
+        lengths = np.full(B, T) if lengths is None else lengths
+        h, H = h_0, np.zeros((B, T, len(b_h)))
+        for t in range(T):
+            valid = (t < lengths)[:, None]
+            h = valid * np.tanh(h @ W_hh.T + x[:, t] @ W_xh.T + b_h) + (1 - valid) * h
+            H[:, t] = valid * h
+        return H, h
+
+    result = result_of("rnn_forward", forward)
+    (lost,) = [c for c in result.criteria if not c.passed]
+    assert lost.name == "empty"
+    assert "nan, not finite" in lost.message
+    assert "NaN in the padding (1 of 2 inputs fail)" in lost.message
+
+
 def test_an_argument_changed_in_place_is_said_and_costs_nothing():
     """Case B11, for the forward pass: the state is updated in the array that was given."""
 

@@ -80,13 +80,18 @@ def cases(rng):
             label="lengths 0, 3, 5 in some order, T=5",
             tag="empty",
         ),
+        Case(
+            _drawn(rng, 3, 4, 2, 5, (4, 1, 2), padding=np.nan),
+            label="lengths 4, 1, 2 in some order, T=4, NaN in the padding",
+            tag="empty",
+        ),
         Case(_drawn(rng, 1, 1, 3, 2), label="B=1, T=1, d=3, m=2", tag="edge"),
         Case(_drawn(rng, 2, 3, 1, 1), label="B=2, T=3, d=m=1", tag="edge"),
     ]
 
 
-def _drawn(rng, B, T, d, m, lengths=None):
-    """Draw arguments; what stands in the padding is far from what stands elsewhere."""
+def _drawn(rng, B, T, d, m, lengths=None, padding=None):
+    """Draw arguments; the padding is given, or far from what stands elsewhere."""
     x = rng.standard_normal((B, T, d))
     arguments = (
         rng.uniform(-1, 1, (B, m)),
@@ -98,7 +103,7 @@ def _drawn(rng, B, T, d, m, lengths=None):
         return (x, *arguments)
     lengths = rng.permutation(lengths)
     padded = (np.arange(T) >= lengths[:, None])[..., None]
-    return (np.where(padded, 3 * x + 2, x), *arguments, lengths)
+    return (np.where(padded, 3 * x + 2 if padding is None else padding, x), *arguments, lengths)
 
 
 TASK = Task(
@@ -115,7 +120,7 @@ TASK = Task(
         Criterion("last", 3, "last states h_n", part=1, needs=()),
         Criterion("lengths", 5, "H with lengths", tag="lengths", part=0),
         Criterion("last_valid", 4, "h_n with lengths", tag="lengths", part=1, needs=("last",)),
-        Criterion("empty", 2, "a sequence of length 0", tag="empty"),
+        Criterion("empty", 2, "a sequence of length 0, NaN in the padding", tag="empty"),
         Criterion("edge", 2, "one step, one sequence, one feature", tag="edge"),
     ),
     misconceptions=(
@@ -223,4 +228,5 @@ TASK = Task(
         "parts": ("H", "h_n"),
     },
     shortcuts=("seqlib.np.rnn", "seqlib.np.rnn_with_vjp", "torch.nn.RNN"),
+    version=2,
 )
