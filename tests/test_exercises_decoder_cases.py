@@ -71,6 +71,21 @@ def test_case_a36_top_k_comes_before_top_p():
     np.testing.assert_allclose(other, [0.5714285714285714, 0.42857142857142855, 0, 0])
 
 
+def test_the_largest_logit_of_all_rows_is_too_large_for_some():
+    """Every row needs its own: else all its exponentials may be 0, and 0 / 0 is NaN."""
+    reference = TASKS["next_token_distribution"].reference
+
+    def shaped(logits, temperature, top_k, top_p, allowed):
+        if temperature == 0 or top_k is not None or top_p is not None:
+            return reference(logits, temperature, top_k, top_p, allowed)
+        z = np.where(allowed, logits, -np.inf)
+        p = np.exp((z - z.max()) / temperature)
+        return p / p.sum(axis=1, keepdims=True)
+
+    result = judge(TASKS["next_token_distribution"], InProcess(shaped), seed=1)
+    assert [c.name for c in result.criteria if not c.passed] == ["large"]
+
+
 @pytest.mark.parametrize("which", ["higher_id", "both"])
 @pytest.mark.parametrize("seed", range(3))
 def test_equal_tokens_at_the_border_of_top_p_count_in_the_order_of_their_ids(which, seed):

@@ -154,7 +154,8 @@ def cases(rng):
         _case(rng, (3, 7), 1.0, None, None, "2 tokens not allowed", "allowed", banned=2),
         _case(rng, (2, 11), 1.0, 4, 0.8, "3 not allowed", "allowed", banned=3, least=2),
         _case(rng, (2, 5), 0.002, None, None, "temperature 0.002", "large"),
-        _case(rng, (2, 7), 1.0, None, None, "logits near 1000", "large", shift=1000),
+        _case(rng, (2, 7), 1.0, None, None, "logits near 1000", "large", shift=(1000, 1000)),
+        _case(rng, (2, 5), 1.0, None, None, "rows near 0 and 1000", "large", shift=(0, 1000)),
     ]
 
 
@@ -177,7 +178,7 @@ def _case(rng, shape, temperature, top_k, top_p, label, tag="base", **draw):
                     continue
             if _distinct(z, temperature, top_k, top_p, allowed, draw.get("least", 0)):
                 break
-        rows.append(z + draw.get("shift", 0))
+        rows.append(z + draw.get("shift", (0,) * B)[b])
     args = (np.array(rows), temperature, top_k, top_p, allowed)
     return Case(args, label=f"B={B}, V={V}, {label}", tag=tag)
 
