@@ -207,6 +207,20 @@ def test_padding_is_no_product_with_zero():
     assert "NaN in the padding (1 of 2 inputs fail)" in lost.message
 
 
+def test_sequences_that_are_reversed_in_place_cost_what_the_text_asks_for():
+    """The text of this task says that the result is a new array; only there it is paid."""
+
+    def reverse(x, lengths):
+        for b, n in enumerate(lengths):
+            x[b, :n] = x[b, :n][::-1].copy()
+        return x
+
+    result = result_of("reverse_sequences", reverse)
+    assert passed(result) == {"values", "edge"}
+    assert result.score == 4
+    assert result.criteria[2].message == "the call changes its arguments in place: number 1"
+
+
 def test_an_argument_changed_in_place_is_said_and_costs_nothing():
     """Case B11, for the forward pass: the state is updated in the array that was given."""
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from seqlib.exercises.properties import inputs_unmodified
 from seqlib.exercises.record import Case, Criterion, Misconception, Task
 
 
@@ -60,6 +61,10 @@ def _drawn(rng, lengths, T, d):
     return rng.standard_normal((len(order), T, d)), order
 
 
+def _inputs(rng):
+    return list(_drawn(rng, (5, 3), 5, 2))
+
+
 TASK = Task(
     id="rnn.reverse_sequences",
     title="Reverse padded sequences",
@@ -70,8 +75,9 @@ TASK = Task(
     variant=variant,
     cases=cases,
     criteria=(
-        Criterion("values", 4, "reversed sequences"),
+        Criterion("values", 3, "reversed sequences"),
         Criterion("edge", 1, "lengths 0, 1 and T, one sequence", tag="edge"),
+        Criterion("inputs_unmodified", 1, "x stays as it is", holds=inputs_unmodified(_inputs)),
     ),
     misconceptions=(
         Misconception(
@@ -125,4 +131,5 @@ TASK = Task(
         ),
     ),
     options={"axes": ("sequence", "time step", "feature")},
+    version=2,
 )
