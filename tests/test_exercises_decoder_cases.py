@@ -82,8 +82,9 @@ def test_the_largest_logit_of_all_rows_is_too_large_for_some():
         p = np.exp((z - z.max()) / temperature)
         return p / p.sum(axis=1, keepdims=True)
 
-    result = judge(TASKS["next_token_distribution"], InProcess(shaped), seed=1)
-    assert [c.name for c in result.criteria if not c.passed] == ["large"]
+    for seed in range(5):
+        result = judge(TASKS["next_token_distribution"], InProcess(shaped), seed)
+        assert [c.name for c in result.criteria if not c.passed] == ["large"]
 
 
 @pytest.mark.parametrize("which", ["higher_id", "both"])
