@@ -232,6 +232,8 @@ def same_in_training(call, rng):
     weights, ids = state(rng, *sizes), rng.integers(13, size=(2, 7))
     expected = _output(call, sizes, weights, ids)
     logits = _output(call, sizes, weights, ids, mode="train")
+    if logits.shape != expected.shape:
+        return f"after train() the logits have shape {logits.shape}"
     if not np.abs(logits - expected).max() <= 1e-4 * np.abs(expected).max():
         return "after train() the logits are others than after eval(): is dropout left on?"
     return None

@@ -131,14 +131,17 @@ def test_answers_that_are_spoilt_now_and_then_never_end_the_judge(name):
             json.dumps(result.to_dict())
 
 
-def test_logits_of_any_shape_are_not_spread_over_each_other():
+@pytest.mark.parametrize(
+    ("name", "says"), [("causal", "have shape"), ("dropout", "after train() the logits have")]
+)
+def test_logits_of_any_shape_are_not_spread_over_each_other(name, says):
     """Of shapes (n, 1) and (1, n) a difference would have n ** 2 numbers."""
     task = {task.function: task for task in get_assignment("decoder").tasks}["LanguageModel"]
-    holds = next(c.holds for c in task.criteria if c.name == "causal")
+    holds = next(c.holds for c in task.criteria if c.name == name)
     shapes = itertools.cycle([(20_000, 1), (1, 20_000)])
     call = Caller(lambda case: Reply(value={"output": np.ones(next(shapes))}))
     tracemalloc.start()
-    assert "have shape" in holds(call, np.random.default_rng(0))
+    assert says in holds(call, np.random.default_rng(0))
     assert tracemalloc.get_traced_memory()[1] < 2**24
     tracemalloc.stop()
 
