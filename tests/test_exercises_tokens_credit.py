@@ -275,21 +275,6 @@ def test_a_text_is_taken_as_it_is(name, change, lost):
     assert [c.name for c in result.criteria if not c.passed] == lost
 
 
-@pytest.mark.parametrize(
-    "row_at_padding", [lambda ids, pad: np.maximum(ids, 0), lambda ids, pad: (ids != pad) * ids]
-)
-def test_padding_is_no_product_with_zero(row_at_padding):
-    """A row of E that nobody has written may hold NaN, which times 0 is NaN."""
-
-    def embed(ids, E, pad):
-        return E[row_at_padding(ids, pad)] * (ids != pad)[..., None]
-
-    result = result_of("embed", embed)
-    assert passed(result) == {"values", "shape"}
-    assert "nan, not finite" in result.criteria[1].message
-    assert "row 0 of E is NaN" in result.criteria[1].message
-
-
 # Forms that are right too
 
 

@@ -227,10 +227,9 @@ def loops_embed(ids, E, pad):
 
 
 def one_hot_embed(ids, E, pad):
-    """Take the notes' product with one-hot vectors; the row of padding is no part of E."""
+    """Take the notes' product with one-hot vectors, whose row of padding is zero."""
     V = np.arange(len(E))
-    V = V[pad != V]
-    return (ids[..., None] == V).astype(E.dtype) @ E[V]
+    return ((ids[..., None] == V) & (pad != V)).astype(E.dtype) @ E
 
 
 def appended_embed(ids, E, pad):
@@ -241,7 +240,7 @@ def appended_embed(ids, E, pad):
 def torch_embed(ids, E, pad):
     ids, E = torch.from_numpy(np.array(ids)), torch.from_numpy(np.array(E))
     X = E[ids.clamp(min=0)]
-    return X.masked_fill((ids == pad)[..., None], 0)
+    return X * (ids != pad)[..., None]
 
 
 # tokens.embed_backward
