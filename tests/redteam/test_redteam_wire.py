@@ -398,7 +398,7 @@ def test_forged_names_of_changed_arguments_are_dropped(submission):
     [(10**7, "larger than 32 MiB"), (10**8, "would take more than 256 MiB")],
 )
 def test_a_function_of_the_judge_cannot_be_made_to_fill_its_memory(size, says, submission):
-    """No exercise has such a function yet: one whose memory depends on the size of a number."""
+    """Of what a function gets, it may make much more: a product of (n, 0) and (0, n), say."""
     run(submission, f"def f(zeros):\n    return zeros({size}).sum()")
     before = resource.getrlimit(resource.RLIMIT_AS)
     with submission.subject("f") as subject:
