@@ -63,7 +63,7 @@ def logits_of(predict, ids):
     Raises
     ------
     ValueError
-        If they are not one finite number at least for each token of the vocabulary.
+        If there is not one for each token of the vocabulary, or the largest is not finite.
     """
     logits, shape = np.asarray(predict(AsTensor(ids)), float), (*ids.shape, len(vocabulary()))
     if logits.shape != shape:

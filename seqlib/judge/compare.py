@@ -147,8 +147,8 @@ class _Comparison:
             return f"{what} is {_kind(got)}, not {_kind(expected)}"
         if (expected.dtype.kind == "b") != (array.dtype.kind == "b"):
             if array.ndim == 0 == expected.ndim:
-                kinds = {"b": "True or False"}.get(expected.dtype.kind, "a number")
-                return f"{what} is {_show(array[()])}, not {kinds}"
+                wanted = "True or False" if expected.dtype.kind == "b" else "a number"
+                return f"{what} is {_show(array[()])}, not {wanted}"
             wanted = "True and False" if expected.dtype.kind == "b" else "numbers"
             return f"{what} has dtype {array.dtype}, not {wanted}"
         if array.dtype.kind == "c" and expected.dtype.kind != "c":
